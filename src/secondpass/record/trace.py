@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that is known of the life of the graphs of one program run (or reading)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .event import Cut, Failure, Holding, Pass, Sighting, Step, Write, ZeroGrad
+from .place import Place
+
+__all__ = ["Node", "Trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One recorded operation, or (`leaf` set) the end of history at a leaf."""
+
+    number: int
+    """Grows in the order of creation. Leaves have negative numbers: they are older than all history."""
+    op: str
+    """PyTorch's node name: `TanhBackward0`."""
+    parents: tuple[int, ...] | None = None
+    """The nodes whose outputs it consumed (`next_functions` without the empty ones)."""
+    saved: tuple[str, ...] | None = None
+    """Names of the buffers it saved; empty: it saved nothing and never raises."""
+    bytes: int | None = None
+    place: Place | None = None
+    stack: tuple[Place, ...] = ()
+    """The user's frames around its creation, innermost first, where known."""
+    when: int | None = None
+    """The last event before it was built: see NOTE [ The clock ] of `event`."""
+    leaf: str | None = None
+    """A leaf's name (`encoder.weight`), or "" for a leaf without one."""
+    spent: bool | None = None
+    """Whether its buffers are gone, as seen when the trace was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A producer's whole knowledge. Events are in the order of their clock."""
+
+    nodes: dict[int, Node] = field(default_factory=dict)
+    passes: tuple[Pass, ...] = ()
+    steps: tuple[Step, ...] = ()
+    zero_grads: tuple[ZeroGrad, ...] = ()
+    writes: tuple[Write, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    ended: bool = True
+    """Whether the program came to its end (False: it failed, or is still running)."""
+    producer: str = ""
+    """`watch`, `autograd` or `check`."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Text of the user's files, by the file name that places use: causes read it to tell where a loop begins."""
+
+    def history(self, *numbers: int) -> Iterator[Node]:
+        """The known nodes behind some nodes, themselves first."""
+        seen: set[int] = set()
+        todo = list(numbers)
+        while todo:
+            number = todo.pop()
+            node = self.nodes.get(number)
+            if node is None or number in seen:
+                continue
+            seen.add(number)
+            yield node
+            todo.extend(node.parents or ())
+
+    def at(self, when: int) -> Pass | None:
+        """The pass at a moment of the clock."""
+        return next((p for p in self.passes if p.when == when), None)

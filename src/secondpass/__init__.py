@@ -21,18 +21,26 @@ _HOMES = {
     "keep": "keep",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = [
+    "__version__",
+    "backward",
+    "bptt",
+    "detach",
+    "explain",
+    "grads",
+    "install",
+    "keep",
+    "uninstall",
+    "watch",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        module = import_module(f"{__name__}.{_HOMES[name]}")
-        value = getattr(module, name)
-        # The folders `watch` and `keep` share their names with the functions they are known for: importing a submodule
-        # binds it here, so the function is put in its place.
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f"{__name__}.{_HOMES[name]}")
+    # `watch` and `keep` are folders that can be called: see `_verb`.
+    return home if name == _HOMES[name] else getattr(home, name)
 
 
 def __dir__() -> list[str]:

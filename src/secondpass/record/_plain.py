@@ -71,6 +71,6 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     if origin is frozenset:
         return lambda data: frozenset(data)
     if origin is dict:
-        value = _reader(args[1])
-        return lambda data: {k: value(v) for k, v in data.items()}
+        key, value = args[0], _reader(args[1])
+        return lambda data: {key(k): value(v) for k, v in data.items()}
     return lambda data: data

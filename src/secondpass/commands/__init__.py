@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line: one file per sub-command, found by its name and imported only when it is called."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import click
+
+from .. import __version__
+
+__all__ = ["main"]
+
+
+class _Commands(click.Group):
+    """Finds `commands/<name>.py`, whose click command is called `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        found: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        return found
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="secondpass")
+def main() -> None:
+    """Lifetime management for PyTorch's autograd graph.
+
+    \b
+    secondpass run train.py --lr 3e-4     run a program; explain what goes wrong with its graph
+    secondpass fix train.py --epochs 1    the remedy as a patch, proven by running the repaired program
+    secondpass check src/                 find the same faults by reading the code
+    secondpass explain carried-state      what a cause means and what to do about it
+    """

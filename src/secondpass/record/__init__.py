@@ -2,11 +2,11 @@
 """Plain frozen data: what producers say, what causes find, what renderers show. Imports nothing of ours."""
 
 from ._plain import from_plain, to_plain
-from .event import Cut, Failure, Holding, Pass, Sighting, Step, Write, ZeroGrad
+from .event import Cut, Failure, Holding, Loop, Pass, Sighting, Step, Write, ZeroGrad
 from .finding import Carrier, Edit, Finding, Proof, Remedy
 from .place import Place
 from .report import SCHEMA, Report
-from .trace import Node, Trace
+from .trace import Node, Owner, Trace
 
 __all__ = [
     "SCHEMA",
@@ -16,7 +16,9 @@ __all__ = [
     "Failure",
     "Finding",
     "Holding",
+    "Loop",
     "Node",
+    "Owner",
     "Pass",
     "Place",
     "Proof",

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 
 from .place import Place
 
-__all__ = ["Cut", "Failure", "Holding", "Pass", "Sighting", "Step", "Write", "ZeroGrad"]
+__all__ = ["Cut", "Failure", "Holding", "Loop", "Pass", "Sighting", "Step", "Write", "ZeroGrad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the user's that was running when something happened."""
+
+    file: str
+    line: int
+    count: int
+    """Which iteration of it, counted over the whole run: equal counts mean the same iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +47,14 @@ class Pass:
     """Numbers of the nodes it walked, leaves included."""
     outcome: str = "ok"
     """"ok" or "failed"."""
-    piled: tuple[int, ...] = ()
-    """Leaves that still had, uncleared, the gradient that a step had already applied."""
     kept_bytes: int | None = None
     """What `retain` kept alive, parameters not counted."""
     iteration: int | None = None
-    """How often the innermost loop (or function) around `place` has come here: 1, 2, ..."""
+    """How often the program has come to this place (with this stack): 1, 2, ..."""
+    loops: tuple[Loop, ...] | None = None
+    """The user's loops that were running, innermost first; None where loops are not known."""
+    nested: bool = False
+    """Whether it ran inside another pass (checkpoint, a hook)."""
 
     @property
     def frees(self) -> bool:
@@ -63,7 +75,11 @@ class Step:
     """Leaves that had no gradient when the step began."""
     stale: tuple[int, ...] = ()
     """Leaves whose gradient an earlier step of the same optimizer had applied already, with no pass since."""
+    piled: tuple[int, ...] = ()
+    """Leaves whose gradient still held, uncleared, what an earlier step had applied, with new passes on top."""
     iteration: int | None = None
+    inside: bool = False
+    """Whether passes ran inside it (a closure, as LBFGS has)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .event import Cut, Failure, Holding, Pass, Sighting, Step, Write, ZeroGrad
+from .event import Cut, Failure, Holding, Loop, Pass, Sighting, Step, Write, ZeroGrad
 from .place import Place
 
-__all__ = ["Node", "Trace"]
+__all__ = ["Node", "Owner", "Trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An optimizer and the leaves it owns: what the program treats as one network."""
+
+    name: str
+    leaves: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,8 @@ class Node:
     """A leaf's name (`encoder.weight`), or "" for a leaf without one."""
     spent: bool | None = None
     """Whether its buffers are gone, as seen when the trace was taken."""
+    loops: tuple[Loop, ...] | None = None
+    """The user's loops that were running when it was built, innermost first; None where loops are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class Trace:
     sightings: tuple[Sighting, ...] = ()
     holdings: tuple[Holding, ...] = ()
     failures: tuple[Failure, ...] = ()
+    owners: tuple[Owner, ...] = ()
     ended: bool = True
     """Whether the program came to its end (False: it failed, or is still running)."""
     producer: str = ""

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reports as text and as JSON. Each renderer is a module with `render(report) -> str`; `note` is for exceptions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import IO
+
+from ..record import Finding
+from ._screen import screen
+
+__all__ = ["color_for", "note"]
+
+
+def note(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:
+    """The text that is added to the user's exception: plain, without colour, and without rich."""
+    lines = screen(finding, width=width, sources=sources)
+    # A traceback puts its notes right below the message: the empty line sets ours apart.
+    return "\n" + "\n".join(line.plain for line in lines)
+
+
+def color_for(stream: IO[str]) -> bool:
+    """Whether colour is welcome there: a terminal, and https://no-color.org is respected."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The places of a finding as source lines, with carets and what happened there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..record import Finding, Place
+from ._line import Line, cropped, fold
+from ._source import Sources, span_of_call, span_of_code, span_of_name
+
+__all__ = ["excerpts", "gutter"]
+
+# What the three places are called, by the first letters of the code: the first match counts.
+_WORDS = (
+    ("SP2", ("saved for the backward", "changed in place", "the old value is needed")),
+    ("SP3", ("history ends", "freed", "used")),
+    ("", ("built", "freed", "needed again")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Something to say about one line."""
+
+    place: Place
+    role: str
+    text: str
+
+
+def excerpts(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
+    """One block per file and function, in the order in which things happened."""
+    blocks: dict[tuple[str, str], list[_Mark]] = {}
+    for mark in _marks(finding):
+        blocks.setdefault((mark.place.file, mark.place.function), []).append(mark)
+    for marks in blocks.values():
+        yield from _block(finding, marks, width, sources)
+
+
+def gutter(number: int | None, sign: str = "|") -> tuple[str, str]:
+    """The left edge of a source line."""
+    return f"{'' if number is None else number:>6} {sign} ", "dim"
+
+
+def _marks(finding: Finding) -> Iterator[_Mark]:
+    words = next(words for start, words in _WORDS if finding.code.startswith(start))
+    for role, word in zip(("built", "freed", "used"), words, strict=True):
+        place = getattr(finding, role)
+        if place is not None:
+            iteration = finding.facts.get(f"{role}_iteration")
+            when = f" in iteration {iteration}" if isinstance(iteration, int) else ""
+            yield _Mark(place, role, word + when)
+    if finding.failed is not None and finding.failed not in (finding.built, finding.freed, finding.used):
+        yield _Mark(finding.failed, "failed", "fails here" if finding.severity == "error" else "here")
+
+
+def _block(finding: Finding, marks: list[_Mark], width: int, sources: Sources) -> Iterator[Line]:
+    first = marks[0].place
+    pointed = next((m.place for m in marks if m.place == finding.failed), first)
+    inside = "" if first.function in ("", "<module>") else f" in {first.function}"
+    yield Line(((f"    --> {pointed.file}:{pointed.line}{inside}", "dim"),))
+    by_line: dict[int, list[_Mark]] = {}
+    for mark in marks:
+        by_line.setdefault(mark.place.line, []).append(mark)
+    texts = {number: sources.line(first.file, number) for number in by_line}
+    loop = _loop_header(finding, first.file, list(by_line))
+    if loop is not None:
+        texts[loop] = sources.line(first.file, loop)
+    known = [t for t in texts.values() if t]
+    margin = min((len(t) - len(t.lstrip()) for t in known), default=0)
+    for number in sorted(texts):
+        text = texts[number]
+        here = by_line.get(number, [])
+        if text is None:
+            yield Line((gutter(number), (", ".join(m.text for m in here), "caret")))
+            continue
+        yield from _marked(finding, number, text[margin:], here, width)
+
+
+def _loop_header(finding: Finding, file: str, numbers: list[int]) -> int | None:
+    """The line of the loop that separates the iterations, when it stands around the places shown."""
+    loop = finding.facts.get("loop")
+    pass_place = finding.used or finding.failed
+    if not (isinstance(loop, (list, tuple)) and len(loop) == 2 and all(isinstance(n, int) for n in loop)):
+        return None
+    if pass_place is None or pass_place.file != file or not loop[0] < pass_place.line <= loop[1]:
+        return None
+    return loop[0] if loop[0] not in numbers and loop[0] < max(numbers) else None
+
+
+def _marked(finding: Finding, number: int, text: str, marks: list[_Mark], width: int) -> Iterator[Line]:
+    spans: dict[tuple[int, int], list[str]] = {}
+    for mark in marks:
+        spans.setdefault(_span(finding, mark, text), []).append(mark.text)
+    room = width - len(gutter(number)[0])
+    text, cut = cropped(text, min((s for s, _ in spans), default=0), room)
+    yield Line((gutter(number), (text, "code")))
+    for (start, end), words in spans.items():
+        start, end = max(start - cut, 0), min(max(end - cut, start - cut + 1), len(text))
+        carets = " " * start + "^" * max(end - start, 1)
+        said = ", ".join(words)
+        if len(carets) + 1 + len(said) <= room:
+            yield Line((gutter(None), (f"{carets} {said}", "caret")))
+            continue
+        yield Line((gutter(None), (carets, "caret")))
+        indent = min(start, max(room - 40, 0))
+        for row in fold(said, room - indent):
+            yield Line((gutter(None), (" " * indent + row, "caret")))
+
+
+def _span(finding: Finding, mark: _Mark, text: str) -> tuple[int, int]:
+    found = None
+    if mark.role != "built":
+        changed = mark.role == "freed" and finding.code.startswith("SP2")
+        found = span_of_call(text, "step") if changed else span_of_call(text, "backward", "grad")
+    if found is None and finding.carrier is not None:
+        found = span_of_name(text, finding.carrier.name)
+    return found or span_of_code(text)

@@ -7,6 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Time says nothing about a test on a busy machine.
+settings.register_profile("secondpass", deadline=None)
+settings.load_profile("secondpass")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every example shows the cause it is named after, at the lines that a reader would point at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+# What stands on the accepted lines (built, freed, failed) and the accepted carriers; () where the cause has none.
+EXPECTED = {
+    "accumulated_loss": (("total_loss +=",), ("total_loss.backward()",), ("total_loss.backward()",), ("total_loss",)),
+    "carried_state": (("hidden = cell(",), ("loss.backward()",), ("loss.backward()",), ("hidden",)),
+    "crossed_networks": (("fake = ",), ("loss_d.backward()",), ("loss_g.backward()",), ("fake",)),
+    "graph_leak": ((), (), (".append(loss)", "append(code"), ('history["loss"]', 'history["sparsity"]', "history")),
+    "hoisted_forward": (("penalty = (",), ("loss.backward()",), ("loss.backward()",), ("penalty",)),
+    "inplace_change": (("weights = ", "weights[row"), ("weights[row",), ("loss.backward()",), ("weights",)),
+    "lost_history": (("a.detach()", "torch.tensor("), (), ("loss.backward()",), ()),
+    "missing_zero_grad": ((), (), ("loss.backward()", "optimizer.step()", "for step"), ()),
+    "shared_forward": (
+        ("features = self", "model(inputs"),
+        ("loss_class.backward()",),
+        ("loss_angle.backward()",),
+        ("features", "logits", "predicted"),
+    ),
+    "step_between": (
+        ("features = body", "Categorical(", "play(actor)", "actor_loss ="),
+        ("opt_critic.step()",),
+        ("actor_loss.backward()",),
+        (),
+    ),
+}
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_every_example_is_expected():
+    assert {p.stem for p in EXAMPLES} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_example(path, tmp_path):
+    pytest.importorskip("torch")
+    program = f"examples/{path.name}"
+    plain = python(program)
+    watched = python("-m", "secondpass", "run", "--json", str(tmp_path / "report.json"), program)
+    assert watched.stdout == plain.stdout, "watching must not change a result"
+    assert watched.returncode == plain.returncode
+
+    [finding] = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert finding["cause"] == path.stem.replace("_", "-")
+    lines = path.read_text().splitlines()
+    built, freed, failed, carriers = EXPECTED[path.stem]
+    for role, accepted in (("built", built), ("freed", freed), ("failed", failed)):
+        if accepted:
+            line = lines[finding[role]["line"] - 1]
+            assert any(part in line for part in accepted), f"{role} points at {line!r}"
+    if carriers:
+        assert finding["carrier"]["name"].replace("'", '"') in carriers
+    assert finding["remedies"], "a finding says what to do"
+    said = watched.stdout + watched.stderr
+    assert f"{finding['code']} {finding['cause']}" in said

@@ -48,9 +48,7 @@ def page(cause: Any) -> str:
 
 def index() -> str:
     """The table of all causes."""
-    rows = "\n".join(
-        f"| {c.code} | [{c.name}]({c.name}.md) | {c.title} | {', '.join(c.remedies)} |" for c in _sorted()
-    )
+    rows = "\n".join(f"| {c.code} | [{c.name}]({c.name}.md) | {c.title} | {', '.join(c.remedies)} |" for c in _sorted())
     return (
         "# Causes\n\nWhat kind of mistake it is. The name is the same everywhere: in messages, in JSON, in "
         "`# noqa: SP103`, and in `secondpass explain carried-state`, which prints these pages in the terminal.\n\n"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import subprocess
 import sys
@@ -138,3 +139,10 @@ def test_edits_in_two_files_name_the_files():
     edits = (Edit("b.py", 1, "x", "y"), Edit("a.py", 5, "p", "q"))
     shown = note(replace(made.BARE, remedies=(Remedy("other", "T", edits=edits),)))
     assert shown.index("--> a.py") < shown.index("--> b.py")
+
+
+def test_source_of_a_notebook_cell():
+    code = "x.backward()\n"
+    linecache.cache["<cell 1>"] = (len(code), None, [code], "<cell 1>")
+    shown = note(Finding("SP101", "repeated-backward", "error", "twice", failed=Place("<cell 1>", 1)))
+    assert "     1 | x.backward()" in shown

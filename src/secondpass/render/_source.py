@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import tokenize
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ class Sources:
                 with tokenize.open(file) as stream:  # honours the file's own coding line
                     text = stream.read()
             except (OSError, SyntaxError, UnicodeError):
-                return []
+                return linecache.getlines(file)  # cells of a notebook are there, though on no disk
         return text.splitlines()
 
 

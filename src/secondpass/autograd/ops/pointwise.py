@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arithmetic, comparison and activations, element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .table import define, np
+
+
+def real(x: Any) -> Any:
+    """Integers become floats where only floats make sense."""
+    return x if x.dtype.kind == "f" else x.astype(np.float32)
+
+
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def promote(a: Any, b: Any) -> tuple[Any, Any]:
+    """Brings two arrays to one type: PyTorch lets an array with dimensions win over one without, NumPy does not."""
+    x, y = a.dtype, b.dtype
+    if x == y:
+        return a, b
+    p, q = _RANK[x.kind], _RANK[y.kind]
+    if p == q and (a.ndim == 0) != (b.ndim == 0):
+        kind = y if a.ndim == 0 else x
+    elif p != q:
+        kind = (x if p > q else y) if 2 in (p, q) else np.promote_types(x, y)
+    else:
+        kind = np.promote_types(x, y)
+    return a.astype(kind, copy=False), b.astype(kind, copy=False)
+
+
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    def value(a: Any, b: Any) -> Any:
+        try:
+            if a.dtype is not b.dtype:
+                a, b = promote(a, b)
+        except AttributeError:  # a plain number takes the type of the other
+            pass
+        return getattr(np, name)(a, b)
+
+    return value
+
+
+def _add(a: Any, b: Any, alpha: float = 1) -> Any:
+    try:
+        if a.dtype is not b.dtype:
+            a, b = promote(a, b)
+    except AttributeError:
+        pass
+    if a.__class__ is not np.ndarray or b.__class__ is not np.ndarray or a.dtype.kind != "b":
+        return np.add(a, b) if alpha == 1 else np.add(a, np.multiply(b, alpha))
+    return np.logical_or(a, b)
+
+
+def _sub(a: Any, b: Any, alpha: float = 1) -> Any:
+    return _subtract(a, b if alpha == 1 else np.multiply(b, alpha))
+
+
+def _div(a: Any, b: Any) -> Any:
+    try:
+        if a.dtype is not b.dtype:
+            a, b = promote(a, b)
+        a, b = real(a), real(b)
+    except AttributeError:
+        pass
+    with np.errstate(all="ignore"):
+        return np.true_divide(a, b)
+
+
+_subtract = _binary("subtract")
+
+
+def _quiet(name: str) -> Callable[[Any], Any]:
+    def value(x: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return getattr(np, name)(real(x))
+
+    return value
+
+
+def _scale(F: Any, g: Any, alpha: float) -> Any:
+    return g if alpha == 1 else F.mul_scalar(g, value=alpha)
+
+
+# Tensor with tensor (Python's operators wrap numbers as tensors)
+define(
+    "add", "AddBackward0", "self other", _add,
+    self=lambda F, g, n: g, other=lambda F, g, n: _scale(F, g, n.params.get("alpha", 1)),
+)  # fmt: skip
+define(
+    "sub", "SubBackward0", "self other", _sub,
+    self=lambda F, g, n: g, other=lambda F, g, n: F.neg(_scale(F, g, n.params.get("alpha", 1))),
+)  # fmt: skip
+define(
+    "mul", "MulBackward0", "self other", _binary("multiply"), {"other": "self", "self": "other"},
+    self=lambda F, g, n, other, self: F.mul(g, other), other=lambda F, g, n, other, self: F.mul(g, self),
+)  # fmt: skip
+define(
+    "div", "DivBackward0", "self other", _div, {"other": "", "self": "other"},
+    self=lambda F, g, n, other, self: F.div(g, other),
+    other=lambda F, g, n, other, self: F.mul(F.neg(g), F.div(F.div(self, other), other)),
+)  # fmt: skip
+define("rsub", "RsubBackward1", "self", lambda x, value: np.subtract(value, x), grad=lambda F, g, n: F.neg(g))
+# Tensor with number, as PyTorch's own formulas do it: nothing is saved
+define(
+    "mul_scalar", "MulBackward1", "self", lambda x, value: x * value,
+    grad=lambda F, g, n: F.mul_scalar(g, value=n.params["value"]),
+)  # fmt: skip
+define(
+    "div_scalar", "DivBackward1", "self", lambda x, value: x / value,
+    grad=lambda F, g, n: F.div_scalar(g, value=n.params["value"]),
+)  # fmt: skip
+define("add_scalar", "AddBackward1", "self", lambda x, value: x + value, grad=lambda F, g, n: g)
+define("sub_scalar", "SubBackward1", "self", lambda x, value: x - value, grad=lambda F, g, n: g)
+
+
+def _pow_grad(F: Any, g: Any, n: Any, self: Any) -> Any:
+    p = n.params["exponent"]
+    return F.zeros_like(g) if p == 0 else F.mul(g, F.mul_scalar(F.pow(self, exponent=p - 1), value=p))
+
+
+def _pow(x: Any, exponent: float) -> Any:
+    with np.errstate(all="ignore"):
+        return np.square(x) if exponent == 2 else np.power(x, exponent)
+
+
+def _powers(a: Any, b: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.power(*promote(a, b))
+
+
+define("pow", "PowBackward0", "self", _pow, "self", grad=_pow_grad)
+define(
+    "pow_tensor", "PowBackward1", "self exponent", _powers, {"exponent": "", "result": "", "self": ""},
+    self=lambda F, g, n, e, r, x: F.where(
+        F.eq(e, 0.0), F.zeros_like(g), F.mul(g, F.mul(e, F.pow_tensor(x, F.sub_scalar(e, value=1.0))))
+    ),
+    exponent=lambda F, g, n, e, r, x: F.mul(
+        g, F.where(F.logical_and(F.eq(x, 0.0), F.ge(e, 0.0)), F.zeros_like(g), F.mul(r, F.log(x)))
+    ),
+)  # fmt: skip
+define(
+    "rpow", "PowBackward2", "exponent", lambda e, base: np.power(base, e), "exponent result",
+    grad=lambda F, g, n, e, r: F.mul(g, F.mul_scalar(r, value=math.log(n.params["base"]))),
+)  # fmt: skip
+define("neg", "NegBackward0", "self", lambda x: np.negative(x), grad=lambda F, g, n: F.neg(g))
+define("abs", "AbsBackward0", "self", lambda x: np.absolute(x), "self", grad=lambda F, g, n, x: F.mul(g, F.sgn(x)))
+define("sgn", "SgnBackward0", "self", lambda x: np.sign(x), "self result", grad=lambda F, g, n, x, r: F.zeros_like(g))
+define("sign", "SignBackward0", "self", lambda x: np.sign(x), grad=lambda F, g, n: F.zeros_like(g))
+define(
+    "reciprocal", "ReciprocalBackward0", "self", _quiet("reciprocal"), "result",
+    grad=lambda F, g, n, r: F.mul(F.neg(g), F.mul(r, r)),
+)  # fmt: skip
+define("exp", "ExpBackward0", "self", _quiet("exp"), "result", grad=lambda F, g, n, r: F.mul(g, r))
+define(
+    "expm1", "Expm1Backward0", "self", _quiet("expm1"), "result",
+    grad=lambda F, g, n, r: F.mul(g, F.add_scalar(r, value=1)),
+)  # fmt: skip
+define("log", "LogBackward0", "self", _quiet("log"), "self", grad=lambda F, g, n, x: F.div(g, x))
+define(
+    "log1p", "Log1PBackward0", "self", _quiet("log1p"), "self",
+    grad=lambda F, g, n, x: F.div(g, F.add_scalar(x, value=1)),
+)  # fmt: skip
+define(
+    "sqrt", "SqrtBackward0", "self", _quiet("sqrt"), "result",
+    grad=lambda F, g, n, r: F.div(g, F.mul_scalar(r, value=2)),
+)  # fmt: skip
+define(
+    "rsqrt", "RsqrtBackward0", "self", lambda x: 1 / np.sqrt(real(x)), "result",
+    grad=lambda F, g, n, r: F.mul(F.mul_scalar(g, value=-0.5), F.pow(r, exponent=3)),
+)  # fmt: skip
+define("sin", "SinBackward0", "self", _quiet("sin"), "self", grad=lambda F, g, n, x: F.mul(g, F.cos(x)))
+define("cos", "CosBackward0", "self", _quiet("cos"), "self", grad=lambda F, g, n, x: F.mul(g, F.neg(F.sin(x))))
+
+
+def _erf(x: Any) -> Any:
+    return np.vectorize(math.erf, otypes=[x.dtype])(x) if x.size else x.copy()
+
+
+define(
+    "erf", "ErfBackward0", "self", _erf, "self",
+    grad=lambda F, g, n, x: F.mul(
+        F.mul_scalar(F.exp(F.neg(F.pow(x, exponent=2))), value=2 / math.sqrt(math.pi)), g
+    ),
+)  # fmt: skip
+
+
+# Choosing
+def _extreme(better: str, worse: str, key: str) -> None:
+    def half(F: Any, g: Any, mine: Any, other: Any) -> Any:
+        tie = F.where(F.eq(mine, other), F.div_scalar(g, value=2), g)
+        return F.masked_fill(tie, getattr(F, worse)(mine, other), value=0.0)
+
+    define(
+        key, f"{key.capitalize()}Backward0", "self other", _binary(key), "other self",
+        self=lambda F, g, n, b, a: half(F, g, a, b), other=lambda F, g, n, b, a: half(F, g, b, a),
+    )  # fmt: skip
+
+
+_extreme("gt", "lt", "maximum")
+_extreme("lt", "gt", "minimum")
+
+
+def _inside(F: Any, g: Any, n: Any, x: Any) -> Any:
+    lo, hi = n.params.get("min"), n.params.get("max")
+    mask = F.ge(x, lo) if lo is not None else F.le(x, hi)
+    if lo is not None and hi is not None:
+        mask = F.logical_and(mask, F.le(x, hi))
+    return F.where(mask, g, 0.0)
+
+
+for _name, _node in (
+    ("clamp", "ClampBackward1"),
+    ("clamp_min", "ClampMinBackward0"),
+    ("clamp_max", "ClampMaxBackward0"),
+):
+    define(_name, _node, "self", lambda x, min=None, max=None: np.clip(x, min, max), "self", grad=_inside)
+define(
+    "lerp", "LerpBackward0", "self end", lambda a, b, weight: a + weight * (b - a),
+    self=lambda F, g, n: F.mul_scalar(g, value=1 - n.params["weight"]),
+    end=lambda F, g, n: F.mul_scalar(g, value=n.params["weight"]),
+)  # fmt: skip
+
+# Activations, and the nodes of their own derivatives
+define("tanh", "TanhBackward0", "self", _quiet("tanh"), "result", grad=lambda F, g, n, r: F.tanh_backward(g, r))
+define(
+    "tanh_backward", "TanhBackwardBackward0", "grad_output output", lambda g, r: g * (1 - r * r), "grad_output output",
+    grad_output=lambda F, g, n, gg, r: F.tanh_backward(g, r),
+    output=lambda F, g, n, gg, r: F.mul(g, F.mul(F.mul_scalar(r, value=-2), gg)),
+)  # fmt: skip
+
+
+def _sigmoid(x: Any) -> Any:
+    # tanh never overflows, and one call serves both signs.
+    return 0.5 * np.tanh(0.5 * real(x)) + 0.5
+
+
+define("sigmoid", "SigmoidBackward0", "self", _sigmoid, "result", grad=lambda F, g, n, r: F.sigmoid_backward(g, r))
+define(
+    "sigmoid_backward", "SigmoidBackwardBackward0", "grad_output output", lambda g, r: g * (1 - r) * r,
+    "grad_output output",
+    grad_output=lambda F, g, n, gg, r: F.sigmoid_backward(g, r),
+    output=lambda F, g, n, gg, r: F.mul(F.mul(g, gg), F.add_scalar(F.mul_scalar(r, value=-2), value=1)),
+)  # fmt: skip
+define(
+    "relu", "ReluBackward0", "self", lambda x: np.maximum(x, 0), "result",
+    grad=lambda F, g, n, r: F.threshold_backward(g, r),
+)  # fmt: skip
+define(
+    "threshold_backward", "ThresholdBackwardBackward0", "grad_output self", lambda g, x: g * (x > 0), "self",
+    grad_output=lambda F, g, n, x: F.threshold_backward(g, x), self=lambda F, g, n, x: F.zeros_like(g),
+)  # fmt: skip
+define(
+    "leaky_relu", "LeakyReluBackward0", "self", lambda x, slope=0.01: np.where(x > 0, x, x * slope), "self",
+    grad=lambda F, g, n, x: F.leaky_relu_backward(g, x, slope=n.params.get("slope", 0.01)),
+)  # fmt: skip
+define(
+    "leaky_relu_backward", "LeakyReluBackwardBackward0", "grad_output self",
+    lambda g, x, slope: np.where(x > 0, g, g * slope), "self",
+    grad_output=lambda F, g, n, x: F.leaky_relu_backward(g, x, **n.params), self=lambda F, g, n, x: F.zeros_like(g),
+)  # fmt: skip
+
+
+def _silu_grad(F: Any, g: Any, n: Any, x: Any) -> Any:
+    s = F.sigmoid(x)
+    return F.mul(F.mul(g, s), F.add_scalar(F.mul(x, F.sub(1.0, s)), value=1))
+
+
+define("silu", "SiluBackward0", "self", lambda x: x * _sigmoid(x), "self", grad=_silu_grad)
+define("softplus", "SoftplusBackward0", "self", lambda x: np.logaddexp(x, 0), "self",
+       grad=lambda F, g, n, x: F.softplus_backward(g, x))  # fmt: skip
+define(
+    "softplus_backward", "SoftplusBackwardBackward0", "grad_output self", lambda g, x: g * _sigmoid(x),
+    "grad_output self",
+    grad_output=lambda F, g, n, gg, x: F.softplus_backward(g, x),
+    self=lambda F, g, n, gg, x: F.sigmoid_backward(F.mul(g, gg), F.sigmoid(x)),
+)  # fmt: skip
+
+
+def _density(x: Any) -> Any:
+    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+
+
+def _cdf(x: Any) -> Any:
+    return 0.5 * (1 + _erf(x / math.sqrt(2)))
+
+
+define("gelu", "GeluBackward0", "self", lambda x: x * _cdf(x), "self", grad=lambda F, g, n, x: F.gelu_backward(g, x))
+define(
+    "gelu_backward", "GeluBackwardBackward0", "grad_output self", lambda g, x: g * (_cdf(x) + x * _density(x)),
+    "grad_output self",
+    grad_output=lambda F, g, n, gg, x: F.gelu_backward(g, x),
+    self=lambda F, g, n, gg, x: F.mul(F.mul(g, gg), F.gelu_curvature(x)),
+)  # fmt: skip
+define("gelu_curvature", "MulBackward0", "self", lambda x: _density(x) * (2 - x * x), "self",
+       grad=lambda F, g, n, x: F.mul(g, F.mul(F.gelu_slope(x), x)))  # fmt: skip
+define("gelu_slope", "MulBackward0", "self", lambda x: _density(x) * (x * x - 4))
+
+# No derivative
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _ufunc = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+    define(_name, "", "self other", _binary(_ufunc[_name]))
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    define(_name, "", "self other", _binary(_name))
+for _name in ("logical_not", "isnan", "isinf", "isfinite"):
+    define(_name, "", "self", lambda x, _f=_name: getattr(np, _f)(x))
+define("zeros_like", "", "self", lambda x: np.zeros_like(x))
+define("ones_like", "", "self", lambda x: np.ones_like(x))
+for _name, _ufunc_name in (("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
+    define(_name, f"{_name.capitalize()}Backward0", "self", lambda x, _f=_ufunc_name: getattr(np, _f)(x),
+           grad=lambda F, g, n: F.zeros_like(g))  # fmt: skip

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where in the user's source an operation runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType
+
+from ..record import Place
+
+__all__ = ["Spot", "here", "place", "stack"]
+
+Spot = tuple[CodeType, int]
+"""A code object and a line: cheap to take, turned into a Place only when somebody reads it."""
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def here(depth: int = 2) -> Spot | None:
+    """The innermost line outside this package."""
+    frame = sys._getframe(depth)
+    while frame.f_code.co_filename.startswith(_OURS):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+def place(spot: Spot | None) -> Place | None:
+    """A spot as record data, with files relative to the working directory where they lie below it."""
+    if spot is None:
+        return None
+    code, line = spot
+    file = code.co_filename
+    root = os.getcwd() + os.sep
+    if file.startswith(root):
+        file = file[len(root) :]
+    return Place(file, line, "" if code.co_name == "<module>" else code.co_name)
+
+
+def stack(limit: int = 16) -> tuple[Place, ...]:
+    """The user's frames, innermost first."""
+    frame, found = sys._getframe(1), []
+    while frame is not None and len(found) < limit:
+        if not frame.f_code.co_filename.startswith(_OURS):
+            spot = place((frame.f_code, frame.f_lineno))
+            if spot is not None:
+                found.append(spot)
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return tuple(found)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors with history are stored (rollout, replay, cache, queue) and used again."""
+
+from __future__ import annotations
+
+import ast
+
+from ..record import Finding
+from ._finding import about_reuse, quoted, remedy
+from ._reuse import Reuse
+from ._source import source_of
+
+CODE = "SP107"
+TITLE = "tensors with history are stored and used again"
+REMEDIES = ("detach", "recompute")
+RANK = 50
+
+_STORING = {"append", "appendleft", "add", "extend", "put", "push", "store", "insert", "update", "setdefault", "remember"}
+_HOLDING = {"TensorDataset", "DataLoader", "deque", "ReplayBuffer"}
+
+
+def fits(reuse: Reuse) -> bool:
+    """The entry lies in a container across iterations, and nothing is built on from it."""
+    if reuse.recurs or not reuse.fresh:
+        return False
+    if reuse.crossed is None and reuse.outside is None and not reuse.recalled:
+        return False
+    if reuse.crossed is None and reuse.updated is False:
+        return False
+    slots = [s for s in reuse.bound_now if s.kind == "slot"]
+    if reuse.crossed is not None:
+        return bool(slots) and bool(reuse.bound_all_along)
+    return _stored_by_source(reuse) or any(_is_store(s.name) for s in slots)
+
+
+def _is_store(name: str) -> bool:
+    """A slot with a number, of a list or a data set; a name or key in a dict may be just what a forward returned."""
+    inner = name[name.rfind("[") :]
+    return inner[1:-1].lstrip("-").isdigit() and not name.endswith(("]]",)) and ".tensors[" in name or name.count("[") == 1 and inner[1:-1].isdigit()
+
+
+def _stored_by_source(reuse: Reuse) -> bool:
+    """Whether the statements that built the entry, or took its name, put it into something."""
+    names = {s.name for s in (*reuse.bound_now, *reuse.bound_then)} | set(reuse.built_by(reuse.entry))
+    for place in reuse.entry.stack:
+        source = source_of(reuse.trace, place)
+        stmt = source.statement(place.line) if source is not None else None
+        if stmt is None or source is None:
+            continue
+        if isinstance(stmt, ast.Assign) and any(isinstance(t, ast.Subscript) for t in stmt.targets):
+            return True
+        for call in source.calls(place.line):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _STORING:
+                return True
+        function = source.function(place.line)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _STORING | _HOLDING:
+                given = {ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords))}
+                if given & names:
+                    return True
+    return False
+
+
+def explain(reuse: Reuse) -> Finding:
+    """What is stored is data."""
+    carrier = reuse.carrier()
+    name = carrier.name if carrier else ""
+    shown = quoted(name, "a stored tensor")
+    message = f"{shown} was stored together with its history; the first backward through it freed that history, and a later one needs it again."
+    remedies = [
+        remedy(
+            "detach",
+            f"store {shown} without its history",
+            "What is kept for later use is data: its values count, and gradients should not flow back to where it was made.",
+            target=name,
+            place=reuse.entry.place,
+        ),
+        remedy(
+            "recompute",
+            f"compute {shown} again each time it is used",
+            "Right if gradients are meant to flow through it: then it needs a graph of its own every time.",
+            target=name,
+            place=reuse.entry.place,
+        ),
+    ]
+    return about_reuse(CODE, "stored-history", reuse, message, carrier, remedies)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a watcher writes down while the program runs: small, bounded, and numbers only."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from .names import Snapshot
+
+__all__ = ["Ledger", "PassNote", "StepNote"]
+
+_HEAD, _TAIL = 256, 512
+
+
+class PassNote:
+    """One pass as it was seen."""
+
+    __slots__ = (
+        "create", "entry", "exit", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
+        "retain", "roots", "shot", "thread", "versions", "walked", "when",
+    )  # fmt: skip
+
+    def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
+        self.when, self.kind, self.key, self.thread, self.entry, self.position = when, kind, key, thread, entry, position
+        self.exit = entry
+        self.roots: tuple[int, ...] = ()
+        self.inputs: tuple[int, ...] | None = None
+        self.retain = self.create = self.nested = False
+        self.iteration = 0
+        self.outcome = "ok"
+        self.kept: int | None = None
+        self.shot: Snapshot | None = None
+        self.walked: frozenset[int] | None = None
+        self.versions: dict[int, int] | None = None
+        """Leaves' versions when it began."""
+
+
+class StepNote:
+    """One step of an optimizer as it was seen."""
+
+    __slots__ = ("book", "empty", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
+
+    def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:
+        self.when, self.key, self.mark, self.position = when, key, mark, position
+        self.name = ""
+        self.book: Any = None
+        self.empty: tuple[int, ...] = ()
+        self.stale: tuple[int, ...] = ()
+        self.piled: tuple[int, ...] = ()
+        self.iteration = 0
+        self.inside = False
+
+
+class Ledger:
+    """The first events and the last ones. Nothing grows with the number of steps."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.passes = 0
+        self.steps = 0
+        self._head: list[Any] = []
+        self._tail: deque[Any] = deque(maxlen=_TAIL)
+        self.sites: dict[tuple[Any, ...], int] = {}
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock - 1
+
+    def visit(self, key: tuple[Any, ...]) -> int:
+        """Counts the visits to a call site. Sites are places in source, so they are few; a program that makes new ones
+        without end (code generated in a loop) is no longer counted exactly."""
+        if len(self.sites) > 10_000:
+            self.sites.clear()
+        count = self.sites[key] = self.sites.get(key, 0) + 1
+        return count
+
+    def add(self, note: Any) -> None:
+        if len(self._head) < _HEAD:
+            self._head.append(note)
+        else:
+            old = self._tail[0] if len(self._tail) == _TAIL else None
+            self._tail.append(note)
+            del old
+
+    def notes(self) -> Iterator[Any]:
+        yield from self._head
+        yield from self._tail
+
+    def pass_notes(self) -> list[PassNote]:
+        return [n for n in self.notes() if isinstance(n, PassNote)]
+
+    def step_notes(self) -> list[StepNote]:
+        return [n for n in self.notes() if isinstance(n, StepNote)]

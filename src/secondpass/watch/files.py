@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whose code a frame runs: the user's, or a library's."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from ..record import Place
+
+__all__ = ["Files"]
+
+_HERE = str(Path(__file__).resolve().parent.parent) + os.sep
+_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+class Files:
+    """Knows the user's files. Answers are remembered per code object, by its number of identity only."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = str(root.resolve()) + os.sep if root is not None else None
+        self._cwd = os.getcwd() + os.sep
+        self._answers: dict[str, bool] = {}
+        paths = sysconfig.get_paths()
+        self._libraries = tuple(
+            p + os.sep for p in {paths.get("stdlib"), paths.get("platstdlib"), paths.get("purelib"), paths.get("platlib")} if p
+        )
+
+    def mine(self, code: CodeType) -> bool:
+        """Whether a code object comes from the user's files."""
+        file = code.co_filename
+        answer = self._answers.get(file)
+        if answer is None:
+            answer = self._answers[file] = self._judge(file)
+        return answer
+
+    def _judge(self, file: str) -> bool:
+        if file.startswith("<"):
+            # Notebook cells and `python -c`; not `<frozen importlib>` and the like.
+            return file.startswith(("<ipython", "<stdin>", "<string>"))
+        full = os.path.abspath(file)
+        if full.startswith(_HERE):
+            return False
+        inside = self.root is not None and full.startswith(self.root)
+        if any(part in full for part in _PARTS):
+            return False
+        return inside or not full.startswith(self._libraries)
+
+    def show(self, file: str) -> str:
+        """A file as places name it: relative to the working directory where it lies below it."""
+        if file.startswith("<"):
+            return file
+        full = os.path.abspath(file)
+        return full[len(self._cwd) :] if full.startswith(self._cwd) else full
+
+    def frames(self, frame: FrameType | None) -> list[FrameType]:
+        """The user's frames of a stack, innermost first."""
+        found = []
+        while frame is not None:
+            if self.mine(frame.f_code):
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
+    def key(self, frame: FrameType | None) -> tuple[Any, ...]:
+        """The user's frames as plain (code, line) pairs: a cheap name for a call site."""
+        found: list[Any] = []
+        answers = self._answers
+        while frame is not None:
+            code = frame.f_code
+            mine = answers.get(code.co_filename)
+            if mine is None:
+                mine = self.mine(code)
+            if mine:
+                found.append((code.co_filename, frame.f_lineno, code.co_qualname))
+            frame = frame.f_back
+        return tuple(found)
+
+    def places(self, key: tuple[Any, ...]) -> tuple[Place, ...]:
+        """A call site as places."""
+        return tuple(Place(self.show(f), line, name.replace("<locals>.", "")) for f, line, name in key)
+
+
+assert sys.version_info >= (3, 11)  # co_qualname

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What happens to gradients between passes and steps, told from the gradients themselves.
+
+NOTE [ Following gradients without patching zero_grad ]
+1. People clear gradients in many ways: `zero_grad()` of an optimizer or a module, `p.grad = None`, `p.grad.zero_()`,
+   `p.grad.data.zero_()`. So the state of `.grad` is compared, not the calls that change it.
+2. A gradient's state is its address and version. The same state at the end of a step and at the beginning of the next
+   pass means that nobody cleared it in between; `p.grad.data.zero_()` moves no version, so the first few times the
+   value is looked at too.
+3. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from .graph import Leaves
+
+__all__ = ["Grads"]
+
+_FOLLOWED = 4
+_LOOKS = 16
+
+
+class _Book:
+    """What is known of one optimizer."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, leaves: Leaves) -> None:
+        wanted = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        self.every = tuple(leaves.number(p) for p in wanted)
+        step = max(1, len(wanted) // _FOLLOWED)
+        chosen = wanted[::step][:_FOLLOWED]
+        self.followed = [(leaves.number(p), weakref.ref(p)) for p in chosen]
+        self.never = {leaves.number(p): weakref.ref(p) for p in wanted}
+        self.applied: dict[int, tuple[int, int]] = {}
+        self.uncleared: set[int] = set()
+        self.before: dict[int, tuple[int, int] | None] = {}
+        self.state: dict[int, tuple[int, int]] = {}
+        self.filled: set[int] = set()
+        self.passes = 0
+        self.steps = 0
+        self.looks = _LOOKS
+
+    def grads(self) -> list[tuple[int, torch.Tensor | None]]:
+        return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]
+
+
+def _state(grad: torch.Tensor) -> tuple[int, int]:
+    return (grad.data_ptr() if grad.layout is torch.strided else id(grad), grad._version)
+
+
+class Grads:
+    """Follows the gradients of every optimizer that has stepped or been seen."""
+
+    def __init__(self, leaves: Leaves) -> None:
+        self._leaves = leaves
+        self._books: dict[int, tuple[Any, _Book]] = {}
+
+    def book(self, optimizer: torch.optim.Optimizer) -> _Book:
+        """The book of an optimizer, opened at the first sight of it."""
+        entry = self._books.get(id(optimizer))
+        if entry is not None and entry[0]() is optimizer:
+            return entry[1]
+        book = _Book(optimizer, self._leaves)
+        self._books[id(optimizer)] = (weakref.ref(optimizer), book)
+        return book
+
+    def pass_begins(self) -> None:
+        for _, book in self._books.values():
+            for number, grad in book.grads():
+                if number in book.uncleared and not self._same(book, number, grad):
+                    book.uncleared.discard(number)
+                book.before[number] = None if grad is None else _state(grad)
+
+    def _same(self, book: _Book, number: int, grad: torch.Tensor | None) -> bool:
+        if grad is None or _state(grad) != book.state.get(number):
+            return False
+        if book.looks > 0:  # rule 2
+            book.looks -= 1
+            return bool(grad.any())
+        return True
+
+    def pass_ends(self) -> None:
+        for _, book in self._books.values():
+            book.passes += 1
+            for number, grad in book.grads():
+                if grad is not None:
+                    state = _state(grad)
+                    if book.before.get(number) != state:
+                        book.filled.add(number)
+                    book.state[number] = state
+
+    def step_begins(self, optimizer: torch.optim.Optimizer) -> dict[str, tuple[int, ...]]:
+        """What a step finds: followed leaves that are empty, stale or piled up."""
+        book = self.book(optimizer)
+        for number, ref in list(book.never.items()):
+            leaf = ref()
+            if leaf is None or leaf.grad is not None:
+                del book.never[number]
+        empty, stale, piled = [], [], []
+        for number, grad in book.grads():
+            if grad is None or (number in book.filled and self._wiped(book, number, grad)):
+                if number in book.filled:
+                    empty.append(number)
+            elif book.steps and not book.passes and book.applied.get(number) == _state(grad):
+                stale.append(number)
+            elif book.steps and book.passes and number in book.uncleared:
+                piled.append(number)
+        return {"empty": tuple(empty), "stale": tuple(stale), "piled": tuple(piled)}
+
+    def _wiped(self, book: _Book, number: int, grad: torch.Tensor) -> bool:
+        """Whether a gradient that a pass had filled is all zeros again."""
+        if book.looks <= 0 or _state(grad) == book.state.get(number):
+            return False
+        book.looks -= 1
+        return not bool(grad.any())
+
+    def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
+        book = self.book(optimizer)
+        book.steps += 1
+        book.passes = 0
+        book.filled.clear()
+        now = {n: _state(g) for n, g in book.grads() if g is not None}
+        book.applied, book.uncleared = dict(now), set(now)
+        book.state.update(now)
+
+    def unreached(self) -> list[tuple[Any, _Book]]:
+        """Optimizers with parameters that never had a gradient when a step began."""
+        return [(ref(), book) for ref, book in self._books.values() if book.never and book.steps > 1]
+
+    def books(self) -> list[tuple[Any, _Book]]:
+        """Every optimizer that is known and lives."""
+        return [(o, book) for ref, book in self._books.values() if (o := ref()) is not None]

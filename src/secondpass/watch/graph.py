@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading PyTorch's graph: nodes, numbers, what is saved and what is gone. Never keeps a node.
+
+NOTE [ Reading a graph without touching it ]
+1. `_saved_x` of a live node unpacks the buffer: with saved-tensor hooks (checkpoint, offload) that runs user code. So
+   only `_raw_saved_x` is read, and `_saved_x` only where the raw buffer is empty and has no hook.
+2. A buffer that is empty and whose `_saved_x` raises was freed; one whose `_saved_x` is None never held anything.
+3. Lists of buffers and the `saved_tensors` of Python Functions raise as soon as they are read when freed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import torch
+
+__all__ = ["LEAF", "Leaves", "buffers", "edges", "is_leaf", "spent", "walk"]
+
+LEAF = 2**64 - 1
+"""The number that every AccumulateGrad node carries."""
+
+
+def is_leaf(node: Any) -> bool:
+    """Whether a node ends history at a leaf."""
+    return hasattr(node, "variable")
+
+
+def edges(outputs: Iterable[Any]) -> list[Any]:
+    """The nodes that a pass starts from."""
+    found = []
+    for out in outputs:
+        if isinstance(out, torch.Tensor):
+            node = out.grad_fn
+            if node is None and out.requires_grad:
+                node = torch.autograd.graph.get_gradient_edge(out).node
+        else:
+            node = getattr(out, "node", None)
+        if node is not None:
+            found.append(node)
+    return found
+
+
+def walk(roots: Iterable[Any], limit: int) -> dict[Any, tuple[Any, ...]] | None:
+    """Every node behind some nodes with its parents, or None when there are more than `limit`."""
+    seen: dict[Any, tuple[Any, ...]] = {}
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        if len(seen) >= limit:
+            return None
+        parents = tuple([n for n, _ in node.next_functions if n is not None])
+        seen[node] = parents
+        todo.extend(parents)
+    return seen
+
+
+@cache
+def _raw_names(kind: type) -> tuple[str, ...]:
+    return tuple(n for n in dir(kind) if n.startswith("_raw_saved_"))
+
+
+def _state(raw: Any, node: Any, name: str) -> bool | None:
+    """True: the buffer was freed; False: it is there; None: there never was one."""
+    if raw.data is not None or raw.unpack_hook is not None:
+        return False
+    try:
+        return None if getattr(node, name.replace("_raw", "", 1)) is None else False
+    except (RuntimeError, AttributeError):
+        return True
+
+
+def spent(node: Any) -> bool | None:
+    """Whether a node's buffers were freed; None for a node that saved nothing."""
+    verdict: bool | None = None
+    for name in _raw_names(type(node)):
+        try:
+            raw = getattr(node, name)
+        except RuntimeError:
+            return True  # rule 3
+        except AttributeError:
+            continue
+        for one in raw if isinstance(raw, (list, tuple)) else (raw,):
+            state = _state(one, node, name) if not isinstance(raw, (list, tuple)) else one.data is None
+            if state:
+                return True
+            if state is False:
+                verdict = False
+    return verdict
+
+
+def buffers(node: Any) -> list[tuple[str, torch.Tensor]]:
+    """The buffers that a node holds now, by name, as they lie there (no hook is run)."""
+    found = []
+    for name in _raw_names(type(node)):
+        try:
+            raw = getattr(node, name)
+            for one in raw if isinstance(raw, (list, tuple)) else (raw,):
+                if isinstance(one.data, torch.Tensor):
+                    found.append((name.removeprefix("_raw_saved_"), one.data))
+        except (RuntimeError, AttributeError):
+            continue
+    return found
+
+
+class Leaves:
+    """Numbers for leaves: negative, stable while the leaf lives, and no reference to it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, int]] = {}
+        self._next = -1
+
+    def number(self, leaf: torch.Tensor) -> int:
+        """The leaf's number, a new one if it was not seen before."""
+        import weakref
+
+        entry = self._known.get(id(leaf))
+        if entry is not None and entry[0]() is leaf:
+            return entry[1]
+        number = self._next
+        self._next -= 1
+        self._known[id(leaf)] = (weakref.ref(leaf), number)
+        return number
+
+    def alive(self) -> Iterable[tuple[int, torch.Tensor]]:
+        """The leaves that still live."""
+        for ref, number in list(self._known.values()):
+            leaf = ref()
+            if leaf is not None:
+                yield number, leaf

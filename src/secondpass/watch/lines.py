@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The log of executed statements: which line of the user's built which node.
+
+The loader puts `mark(i)` before every statement of the user's files (and at the end of every function). A mark is one
+integer: the number the next node will get, and the statement. That is all that happens while the program runs; lines,
+call stacks and loop counts are worked out from the log when somebody asks.
+
+NOTE [ Reading the log ]
+1. Marks are in the order of execution and, within the main thread, their node numbers never fall. So the statement that
+   built node n is the last mark whose number is <= n.
+2. A function that is no generator marks its entry and its end. Between a function's end and the next mark of the caller,
+   work belongs to the statement that made the call: walking back from an end, skip to its entry.
+3. A loop's first body statement is preceded by a mark of the loop itself: counting those counts iterations.
+4. Only the main thread writes. Nodes that other threads build have no line here.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["END", "ENTRY", "LOOP", "STATEMENT", "Log", "Statement"]
+
+STATEMENT, ENTRY, END, LOOP = range(4)
+_BITS = 24
+_MASK = (1 << _BITS) - 1
+_KEEP = 2_000_000
+_SCAN = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a mark stands for."""
+
+    kind: int
+    file: str
+    line: int
+    function: str
+    loops: tuple[int, ...] = ()
+    """Marks of the loops around it within its function, innermost first."""
+
+
+class Log:
+    """The marks of one run."""
+
+    def __init__(self, peek: Callable[[], int]) -> None:
+        self.statements: list[Statement] = []
+        self.marks = array("Q")
+        self.dropped = 0
+        self.mark = self._marker(peek)
+        self.peek = peek
+
+    def _marker(self, peek: Callable[[], int]) -> Callable[[int], None]:
+        ident, main, append = threading.get_ident, threading.main_thread().ident, self.marks.append
+
+        def mark(i: int, ident=ident, main=main, append=append, peek=peek) -> None:  # type: ignore[no-untyped-def]
+            if ident() == main:
+                append(peek() << _BITS | i)
+
+        return mark
+
+    def add(self, statement: Statement) -> int:
+        """Makes a mark for a statement."""
+        self.statements.append(statement)
+        return len(self.statements) - 1
+
+    def position(self) -> int:
+        """Where the log stands; also the moment at which it is kept from growing without bound."""
+        if len(self.marks) > 2 * _KEEP:
+            self.dropped += _KEEP
+            del self.marks[:_KEEP]
+        return len(self.marks) + self.dropped
+
+    def find(self, number: int) -> int | None:
+        """The position of the mark under which a node was built."""
+        at = bisect_right(self.marks, (number + 1) << _BITS | 0) - 1
+        # A mark with exactly this number and index 0 would sort at the bound itself: it belongs to the next node.
+        while at >= 0 and self.marks[at] >> _BITS > number:
+            at -= 1
+        return at + self.dropped if at >= 0 else None
+
+    def statement(self, position: int) -> Statement:
+        """The statement of a mark."""
+        return self.statements[self.marks[position - self.dropped] & _MASK]
+
+    def stack(self, position: int) -> list[tuple[Statement, int]]:
+        """The statements under way at a mark, innermost first, each with the position at which it began."""
+        found: list[tuple[Statement, int]] = []
+        depth, at = 0, position - self.dropped
+        stop = max(-1, at - _SCAN)
+        wanted = True
+        while at > stop:
+            statement = self.statements[self.marks[at] & _MASK]
+            if statement.kind == END:
+                depth += 1
+            elif statement.kind == ENTRY:
+                if depth:
+                    depth -= 1
+                else:
+                    wanted = True
+            elif not depth and wanted and (statement.kind == STATEMENT or statement.kind == LOOP):
+                found.append((statement, at + self.dropped))
+                wanted = False
+            at -= 1
+        return found
+
+    def counts(self, position: int, loops: set[int]) -> dict[int, int]:
+        """How often each of some loops had begun an iteration by a position (since the log's beginning)."""
+        totals = dict.fromkeys(loops, 0)
+        for value in self.marks[: max(0, position - self.dropped + 1)]:
+            i = value & _MASK
+            if i in totals:
+                totals[i] += 1
+        return totals
+
+    def between(self, start: int, end: int) -> list[tuple[int, Statement]]:
+        """The statements begun in a stretch of the log, with their positions."""
+        first = max(0, start - self.dropped)
+        return [
+            (first + k + self.dropped, s)
+            for k, value in enumerate(self.marks[first : max(0, end - self.dropped)])
+            if (s := self.statements[value & _MASK]).kind == STATEMENT
+        ]

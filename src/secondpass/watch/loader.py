@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loads the user's files so that every statement leaves a mark: exact lines for every node.
+
+The source is parsed, marked and compiled under its own name; lines, names, docstrings and tracebacks are those of a
+plain run. What cannot be read or marked is loaded as if we were not there.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from .lines import END, ENTRY, LOOP, STATEMENT, Log, Statement
+
+__all__ = ["NAME", "Finder", "compile_marked"]
+
+NAME = "_sp_mark"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OUTSIDE = {"site-packages", "dist-packages", ".venv", "venv", "node_modules"}
+
+
+def compile_marked(source: bytes | str, file: str, log: Log, shown: str | None = None) -> CodeType:
+    """Compiles a file with a mark before each statement; places carry the name `shown`."""
+    tree = ast.parse(source, file)
+    _Marker(log, shown or file).module(tree)
+    return compile(tree, file, "exec", dont_inherit=True)
+
+
+class _Marker:
+    def __init__(self, log: Log, file: str) -> None:
+        self.log, self.file = log, file
+        self.function = "<module>"
+        self.loops: tuple[int, ...] = ()
+
+    def module(self, tree: ast.Module) -> None:
+        tree.body = self.body(tree.body, head=True)
+        ast.fix_missing_locations(tree)
+
+    def mark(self, kind: int, at: ast.AST) -> ast.stmt:
+        line = getattr(at, "lineno", 1)
+        i = self.log.add(Statement(kind, self.file, line, self.function, self.loops))
+        call = ast.Expr(ast.Call(ast.Name(NAME, ast.Load()), [ast.Constant(i)], []))
+        for node in ast.walk(call):
+            ast.copy_location(node, at)
+            # One line only: a mark that spanned a whole block would shift what debuggers show.
+            node.end_lineno, node.end_col_offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)  # type: ignore[attr-defined]
+        return call
+
+    def body(self, body: list[ast.stmt], head: bool = False) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for k, stmt in enumerate(body):
+            docstring = head and k == 0 and isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+            future = isinstance(stmt, ast.ImportFrom) and stmt.module == "__future__"
+            if docstring or future:
+                out.append(stmt)
+                continue
+            if not isinstance(stmt, (ast.Global, ast.Nonlocal)):
+                out.append(self.mark(STATEMENT, stmt))
+            self.inside(stmt)
+            out.append(stmt)
+        return out
+
+    def inside(self, stmt: ast.stmt) -> None:
+        if isinstance(stmt, _FUNCTIONS):
+            self.function_body(stmt)
+        elif isinstance(stmt, ast.ClassDef):
+            outer, self.function = self.function, f"{self._prefix()}{stmt.name}"
+            loops, self.loops = self.loops, ()
+            stmt.body = self.body(stmt.body, head=True)
+            self.function, self.loops = outer, loops
+        elif isinstance(stmt, (ast.For, ast.AsyncFor, ast.While)):
+            begin = self.mark(LOOP, stmt)
+            loops = self.loops
+            self.loops = (len(self.log.statements) - 1, *loops)
+            stmt.body = [begin, *self.body(stmt.body)]
+            self.loops = loops
+            stmt.orelse = self.body(stmt.orelse)
+            if isinstance(stmt, ast.While) and any(isinstance(n, ast.Call) for n in ast.walk(stmt.test)):
+                # The test runs again after the body, without a mark of its own.
+                stmt.body.append(self.mark(STATEMENT, stmt))
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                inner = getattr(stmt, field, None)
+                if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                    setattr(stmt, field, self.body(inner))
+            for part in (*getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())):
+                part.body = self.body(part.body)
+
+    def _prefix(self) -> str:
+        return "" if self.function == "<module>" else f"{self.function}."
+
+    def function_body(self, stmt: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        outer, self.function = self.function, f"{self._prefix()}{stmt.name}"
+        loops, self.loops = self.loops, ()
+        head: list[ast.stmt] = []
+        first = stmt.body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            head, rest = [first], stmt.body[1:]
+        else:
+            rest = stmt.body
+        body = self.body(rest)
+        if not _yields(stmt) and body:
+            guarded = ast.Try([*body], [], [], [self.mark(END, rest[-1])])
+            ast.copy_location(guarded, rest[0])
+            body = [self.mark(ENTRY, rest[0]), guarded]
+        stmt.body = [*head, *body]
+        self.function, self.loops = outer, loops
+
+
+def _yields(function: ast.AST) -> bool:
+    """Whether a function is a generator (or a coroutine): it is left and entered again without our seeing it."""
+    if isinstance(function, ast.AsyncFunctionDef):
+        return True
+    todo: list[ast.AST] = list(ast.iter_child_nodes(function))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        if not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            todo.extend(ast.iter_child_nodes(node))
+    return False
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """A source loader whose code is marked. It reads and writes no cached bytecode."""
+
+    def __init__(self, fullname: str, path: str, finder: Finder) -> None:
+        super().__init__(fullname, path)
+        self._finder = finder
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        try:
+            return compile_marked(self.get_data(self.path), self.path, self._finder.log, self._finder.shown(self.path))
+        except Exception:  # whatever is wrong with the file, the plain loader says it as the user knows it
+            return super().get_code(fullname)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__[NAME] = self._finder.log.mark
+        super().exec_module(module)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules below the program's folder, so that they are loaded with marks."""
+
+    def __init__(self, root: Path, log: Log) -> None:
+        self.root, self.log = root.resolve(), log
+
+    def owns(self, file: str) -> bool:
+        """Whether a file is the user's: below the folder, and not in an environment that lies there."""
+        try:
+            parts = Path(file).resolve().relative_to(self.root).parts
+        except (ValueError, OSError):
+            return False
+        return not _OUTSIDE.intersection(parts)
+
+    def shown(self, file: str) -> str:
+        """A file's name in places."""
+        return str(Path(file).resolve())
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+        if fullname.partition(".")[0] in ("torch", "numpy", "secondpass"):
+            if fullname == "torch._dynamo.config":
+                return _with_dynamo_told(fullname, path, self.log)
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            return None
+        if type(spec.loader) is not importlib.machinery.SourceFileLoader or not spec.origin:
+            return None
+        if not self.owns(spec.origin):
+            return None
+        spec.loader = _Loader(fullname, spec.origin, self)
+        return spec
+
+    def install(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def uninstall(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+
+def _with_dynamo_told(fullname: str, path: Sequence[str] | None, log: Log) -> Any:
+    """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+    if spec is None or spec.loader is None:
+        return spec
+    plain = spec.loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        plain(module)
+        ignored = getattr(module, "ignore_logging_functions", None)
+        if ignored is not None:
+            ignored.add(log.mark)
+
+    spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+    return spec

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The watcher: one patched function, PyTorch's optimizer hooks, and notes.
+
+NOTE [ It must not hurt ]
+1. Everything of ours that runs inside the user's program runs under `_guarded`: a fault becomes one line on stderr, the
+   watcher goes to sleep, and the program goes on.
+2. Between events nothing of the user's is referenced: notes hold numbers, names and call sites.
+3. Looking is sampled: the first passes, the first few of every call site, and later a hundredth of the time.
+4. Passes that our own code runs are not seen (`quiet`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from .events import Ledger, PassNote, StepNote
+from .files import Files
+from .grads import Grads
+from .graph import LEAF, Leaves, edges, is_leaf, walk
+from .lines import Log
+from .names import look
+
+__all__ = ["Watcher"]
+
+_FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
+_WALK = 20_000
+_peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
+
+
+class Watcher:
+    """Watches the passes of this process from `start` to `stop`."""
+
+    def __init__(self, root: Path | None = None, log: Log | None = None) -> None:
+        self.files = Files(root)
+        self.log = log
+        self.ledger = Ledger()
+        self.leaves = Leaves()
+        self.grads = Grads(self.leaves)
+        self.failures: list[Any] = []
+        self.asleep = False
+        self.on_failure: Callable[[Any, BaseException], None] | None = None
+        self.on_pass: Callable[[PassNote, Any], None] | None = None
+        self._depth = threading.local()
+        self._handles: list[Any] = []
+        self._original: Any = None
+        self._spent_time = 0.0
+        self._began = time.perf_counter()
+        self._step: StepNote | None = None
+        self._pid = os.getpid()
+
+    # -- coming and going ------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Puts the watcher in place."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        self._original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        torch.autograd._engine_run_backward = self._wrap(self._original)  # type: ignore[attr-defined]
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ]
+
+    def stop(self) -> None:
+        """Takes everything away again."""
+        if self._original is not None:
+            torch.autograd._engine_run_backward = self._original  # type: ignore[attr-defined]
+            self._original = None
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            note = None
+            if not self.asleep:
+                note = self._guarded(self._enter, t_outputs, args, kwargs)
+            try:
+                result = original(t_outputs, *args, **kwargs)
+            except BaseException as error:
+                if note is not None:
+                    self._guarded(self._failed, note, t_outputs, args, error)
+                raise
+            if note is not None:
+                self._guarded(self._leave, note)
+            return result
+
+        return _engine_run_backward
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            self.asleep = True
+            self._complain(error)
+            return None
+
+    def _complain(self, error: Exception) -> None:
+        try:
+            where = error.__traceback__
+            while where is not None and where.tb_next is not None:
+                where = where.tb_next
+            at = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where else ""
+            print(f"secondpass: stopped watching after a fault of its own: {type(error).__name__}: {error}{at}", file=sys.stderr)
+        except Exception:
+            pass
+
+    # -- passes ----------------------------------------------------------------------------------------------------
+
+    def _enter(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PassNote | None:
+        depth = getattr(self._depth, "value", 0)
+        frame: FrameType | None = sys._getframe(3)
+        key = self.files.key(frame)
+        ledger = self.ledger
+        note = PassNote(
+            ledger.tick(),
+            "backward" if kwargs.get("accumulate_grad", True) else "grad",
+            key,
+            threading.get_ident(),
+            _peek(),
+            self.log.position() if self.log is not None else 0,
+        )
+        self._depth.value = depth + 1
+        note.nested = depth > 0
+        note.retain, note.create = bool(args[1]), bool(args[2])
+        note.iteration = ledger.visit(key)
+        roots = edges(outputs if isinstance(outputs, (list, tuple)) else (outputs,))
+        note.roots = tuple([self.number(n) for n in roots])
+        if len(args) > 3 and args[3]:
+            inputs = edges(args[3])
+            note.inputs = tuple([self.number(n) for n in inputs])
+        else:
+            inputs = []
+        ledger.passes += 1
+        if self._step is not None:
+            self._step.inside = True
+        if self._worth_a_look(note):
+            self._look(note, frame, roots, inputs)
+        self.grads.pass_begins()
+        ledger.add(note)
+        if self.on_pass is not None:
+            self.on_pass(note, outputs)
+        return note
+
+    def number(self, node: Any) -> int:
+        """A node's number; for a leaf, the leaf's."""
+        number: int = node._sequence_nr()
+        if number == LEAF or is_leaf(node):
+            variable = getattr(node, "variable", None)
+            return self.leaves.number(variable) if variable is not None else LEAF
+        return number
+
+    def _worth_a_look(self, note: PassNote) -> bool:
+        if self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
+            # A program with huge graphs gets fewer looks: never more than a tenth of its time.
+            return self._spent_time < 0.5 or self._spent_time < 0.1 * (time.perf_counter() - self._began)
+        return self._spent_time < _SHARE * (time.perf_counter() - self._began)
+
+    def _look(self, note: PassNote, frame: FrameType | None, roots: list[Any], inputs: list[Any]) -> None:
+        began = time.perf_counter()
+        note.shot = look(self.files.frames(frame))
+        for _, optimizer in note.shot.optimizers:
+            self.grads.book(optimizer)
+        note.shot.optimizers = [(name, id(o)) for name, o in note.shot.optimizers]
+        graph = walk(roots, _WALK)
+        if graph is not None:
+            note.walked = frozenset(self.number(n) for n in executed(graph, inputs))
+            note.versions = {
+                self.leaves.number(n.variable): n.variable._version for n in graph if is_leaf(n) and n.variable is not None
+            }
+        self._spent_time += time.perf_counter() - began
+
+    def _leave(self, note: PassNote) -> None:
+        self._depth.value = getattr(self._depth, "value", 1) - 1
+        note.exit = _peek()
+        self.grads.pass_ends()
+
+    def _failed(self, note: PassNote, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
+        self._depth.value = getattr(self._depth, "value", 1) - 1
+        note.exit = _peek()
+        note.outcome = "failed"
+        if isinstance(error, RuntimeError) and self.on_failure is not None:
+            from .failure import Failed
+
+            self.on_failure(Failed(note, outputs, args, error, sys._getframe(3)), error)
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self.asleep:
+            self._guarded(self._step_begins, optimizer)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self.asleep:
+            self._guarded(self._step_ends, optimizer)
+
+    def _step_begins(self, optimizer: Any) -> None:
+        ledger = self.ledger
+        key = self.files.key(sys._getframe(3))
+        note = StepNote(ledger.tick(), key, _peek(), self.log.position() if self.log is not None else 0)
+        note.iteration = ledger.visit(key)
+        ledger.steps += 1
+        note.book = self.grads.book(optimizer)
+        found = self.grads.step_begins(optimizer)
+        note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
+        ledger.add(note)
+        self._step = note
+
+    def _step_ends(self, optimizer: Any) -> None:
+        self._step = None
+        self.grads.step_ends(optimizer)
+
+
+def executed(graph: dict[Any, tuple[Any, ...]], inputs: list[Any]) -> set[Any]:
+    """The nodes of a graph that a pass runs: all of them, or those that lie on a way to its inputs."""
+    if not inputs:
+        return set(graph)
+    children: dict[Any, list[Any]] = {}
+    for node, parents in graph.items():
+        for parent in parents:
+            children.setdefault(parent, []).append(node)
+    found: set[Any] = set()
+    todo = [n for n in inputs if n in graph]
+    stops = {n for n in todo if not is_leaf(n)}
+    leaves = {n for n in todo if is_leaf(n)}
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            if child not in found:
+                found.add(child)
+                todo.append(child)
+    # An input that is not a leaf stops the pass: its own node runs only if another input lies behind it.
+    return found | leaves | (stops & found)

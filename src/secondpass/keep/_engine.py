@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Seeing every pass: the one function through which `backward` and `grad` reach PyTorch's engine.
+
+NOTE [ A pass over a kept call ]
+1. The engine is asked to retain. What does not belong to a kept call is let go afterwards, as PyTorch would have done,
+   and raises PyTorch's error when a later pass needs it.
+2. Only nodes that the pass executed are let go: with `inputs=`, those on a path to one of them.
+3. The function is replaced only while there is a kept call alive, and a call that meets none goes straight through.
+   Somebody else may have wrapped it before or after us: each layer calls the one it found.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from . import _ddp
+from ._frame import Frame
+from ._graph import Node, node_of, walk
+from ._late import release_spent
+
+__all__ = ["add_guard", "attach", "remove_guard"]
+
+
+class _Engine:
+    """The state of the replacement: live frames, and what stood there before."""
+
+    def __init__(self) -> None:
+        self.frames: weakref.WeakSet[Frame] = weakref.WeakSet()
+        self.guards: list[Any] = []
+        self.lock = threading.RLock()
+        self.hook: Any = None
+
+    def install(self) -> None:
+        with self.lock:
+            if not isinstance(torch.autograd._engine_run_backward, _Layer):
+                torch.autograd._engine_run_backward = _Layer(torch.autograd._engine_run_backward)
+            if self.hook is None:
+                self.hook = register_optimizer_step_post_hook(_stepped)
+
+    def uninstall(self) -> None:
+        """Puts everything back once no kept call is alive."""
+        with self.lock:
+            if self.guards or any(True for _ in self.frames):  # its length would count the one just dying
+                return
+            here = torch.autograd._engine_run_backward
+            if isinstance(here, _Layer):
+                torch.autograd._engine_run_backward = here.below
+            if self.hook is not None:
+                self.hook.remove()
+                self.hook = None
+
+
+class _Layer:
+    def __init__(self, below: Any) -> None:
+        self.below = below
+
+    def __call__(self, t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        for guard in list(_engine.guards):
+            guard(t_outputs)
+        frames = list(_engine.frames)
+        if not frames or len(args) < 4:
+            return self.below(t_outputs, *args, **kwargs)
+        return _pass(self.below, frames, t_outputs, args, kwargs)
+
+
+_engine = _Engine()
+
+
+def attach(frame: Frame) -> None:
+    """From now on passes over this call are seen."""
+    _engine.frames.add(frame)
+    weakref.finalize(frame, _engine.uninstall).atexit = False
+    _engine.install()
+
+
+def add_guard(guard: Any) -> None:
+    """Shows every pass to a function before it starts."""
+    _engine.guards.append(guard)
+    _engine.install()
+
+
+def remove_guard(guard: Any) -> None:
+    _engine.guards.remove(guard)
+    _engine.uninstall()
+
+
+def _pass(below: Any, frames: list[Frame], roots: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    __tracebackhide__ = True
+    roots = tuple(roots)
+    gradients, retain, create, inputs, *rest = args
+    outside, met = _survey(roots, frames, inputs)
+    if not met:
+        return below(roots, *args, **kwargs)
+    _ddp.prepare(met, roots, kwargs.get("accumulate_grad", False))
+    for frame in met:
+        frame.begin_pass(roots)
+    try:
+        result = below(roots, gradients, True, create, inputs, *rest, **kwargs)
+    finally:
+        if not retain:
+            release_spent(outside)
+        del outside
+        for frame in met:
+            frame.end_pass()
+    return result
+
+
+def _survey(roots: tuple[Any, ...], frames: list[Frame], inputs: Any) -> tuple[list[Node], list[Frame]]:
+    """The nodes this pass executes outside of kept calls, and the kept calls it reaches."""
+    starts = [node for node in map(node_of, roots) if node is not None]
+    met: dict[int, Frame] = {}
+    border: list[Node] = []
+
+    def outside(node: Node) -> bool:
+        number = node._sequence_nr()
+        for frame in frames:
+            if frame.start <= number < frame.end:
+                if id(frame) not in met:
+                    met[id(frame)] = frame
+                border.append(node)
+                return False
+        return True
+
+    found = walk(starts, outside)
+    if not met:
+        return [], []
+    if inputs or any(frame.below for frame in met.values()):
+        found += _below(border, list(met.values()), found)
+    if inputs:
+        found = _executed(starts, found, inputs)
+    return found, list(met.values())
+
+
+def _below(border: list[Node], frames: list[Frame], known: list[Node]) -> list[Node]:
+    """What lies behind the arguments of the kept calls."""
+    names = {edge for frame in frames for edge in frame.below}
+    seen = set(known)
+    starts = [node for node in walk(border) if (node._sequence_nr(), node.name()) in names and node not in seen]
+    inside = [(frame.start, frame.end) for frame in frames]
+    return [
+        node
+        for node in walk(starts)
+        if node not in seen and not any(start <= node._sequence_nr() < end for start, end in inside)
+    ]
+
+
+def _executed(starts: list[Node], candidates: list[Node], inputs: Any) -> list[Node]:
+    """Of the candidates those on a path to an input: see NOTE [ A pass over a kept call ] 2."""
+    goals = set()
+    for value in inputs:
+        node = node_of(value)
+        if node is None and isinstance(value, torch.Tensor):
+            node = torch.autograd.graph.get_gradient_edge(value).node if value.requires_grad else None
+        goals.add(node)
+    needed: dict[Node, bool] = {}
+    todo = [(node, False) for node in starts]
+    while todo:
+        node, ready = todo.pop()
+        children = [child for child, _ in node.next_functions if child is not None]
+        if ready:
+            needed[node] = any(needed.get(child, False) or child in goals for child in children)
+        elif node not in needed:
+            needed[node] = False
+            todo.append((node, True))
+            todo += [(child, False) for child in children if child not in needed]
+    return [node for node in candidates if needed.get(node, False)]
+
+
+def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+    """An optimizer has changed parameters: no pass over a call that used them can be right any more."""
+    changed = {id(value) for group in optimizer.param_groups for value in group["params"]}
+    for frame in list(_engine.frames):
+        if frame.finished is None and frame.changed_by(changed):
+            frame.finish_for_good("an optimizer changed its parameters")

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One call of a kept function: the part of the graph it built, its runs, and the passes over it.
+
+NOTE [ The life of a frame ]
+1. The nodes behind the call's outputs hold the frame (in their metadata), tokens hold runs, runs hold the frame. The
+   frame knows outputs and roots by weak reference only. So it dies with the graph.
+2. It is finished when an optimizer has changed one of its parameters, when the number of passes is reached that
+   earlier frames had, when the same function is called again after that, or when it is closed. A finished frame
+   lets go of its buffers; a pass that comes nevertheless makes them again.
+3. The part of the graph is told by PyTorch's numbers of nodes: those between the marks taken around the call.
+   Numbers are per thread; a node of another thread that happens to lie between the marks is at worst retained longer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from typing import Any
+
+import torch
+
+from . import _ddp, _opaque
+from ._budget import readable
+from ._errors import BudgetError, changed
+from ._graph import Node, node_of, storage_of, walk
+from ._late import Released, built_between, weigh
+from ._ledger import Line
+from ._plan import Cost, choose, least, needed
+from ._run import Run, replaying
+from ._state import Surroundings, severed
+from ._tree import tensors
+from ._unit import Unit
+
+__all__ = ["Frame"]
+
+_KEY = "secondpass.keep"
+
+
+def _mark() -> int:
+    return torch._C._autograd._get_sequence_nr()
+
+
+class Frame:
+    """See NOTE [ The life of a frame ]."""
+
+    def __init__(self, keeper: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.keeper = keeper
+        self.thread = threading.get_ident()
+        self.args, self.kwargs = _opaque.wrap(severed(args)), _opaque.wrap(severed(kwargs))
+        root: Unit = keeper.root
+        inputs = list(tensors((args, kwargs)))
+        self.below = {(node._sequence_nr(), node.name()) for node in map(node_of, inputs) if node is not None}
+        parameters = list(root.habits.parameters())
+        self.versions = [(value, value._version) for value in parameters]
+        self._inputs = [(value, value._version) for value in tensors((self.args, self.kwargs))]
+        self.fixed_bytes = {key: size for key, size in map(storage_of, inputs) if key}
+        devices = tuple({value.device: None for value in (*parameters, *inputs)})
+        self.surroundings = Surroundings(root.habits, devices)
+        self.runs: list[weakref.ref[Run]] = []
+        self.boundary: dict[int, int] = {}
+        self._boundary_bytes = 0
+        self.held = 0
+        self.most = 0
+        self.glue: int | None = None
+        self.passes: list[dict[str, Any]] = []
+        self.in_pass = 0
+        self.finished: str | None = None
+        self.last_pass = False
+        self._let_go: weakref.ref[Released] | None = None  # its buffers' hooks hold it, and it holds this frame
+        self._anchors: list[weakref.ref[torch.Tensor]] = []
+        self._busy = False
+        self.signatures: list[Any] = []
+        self.follows = True
+        """So far this call has the sizes of the one that the plan was made for."""
+        self.ddp = _ddp.around(keeper.module)
+        self.ddp_synchronises = self.ddp is not None and self.ddp().require_backward_grad_sync
+        self.ddp_passes = 0
+        self.start = self.end = _mark()
+
+    # The call ------------------------------------------------------------------------------------------------------
+
+    def close_call(self, result: Any) -> bool:
+        """The forward is over. False where nothing in it needs a gradient."""
+        self.end = _mark()
+        self.surroundings.settle()
+        inside = built_between(self.start, self.end)
+        found = False
+        for value in tensors(result):
+            node = value.grad_fn
+            if node is not None and inside(node):
+                node.metadata.setdefault(_KEY, []).append(self)
+                self._anchors.append(weakref.ref(value))
+                found = True
+        return found
+
+    def nodes(self) -> list[Node]:
+        """The nodes of this call that can still be found."""
+        alive = [tensor for tensor in (anchor() for anchor in self._anchors) if tensor is not None]
+        inside = built_between(self.start, self.end)
+        # In from the roots first: between them and this part lie the user's own nodes.
+        entry = walk(map(node_of, alive))
+        return walk([node for node in entry if inside(node)], inside) if entry else []
+
+    def anchor(self, root: Any) -> None:
+        """Remembers a tensor from which this part of the graph can be reached."""
+        if isinstance(root, torch.Tensor) and all(known() is not root for known in self._anchors):
+            self._anchors = [known for known in self._anchors if known() is not None]
+            self._anchors.append(weakref.ref(root))
+
+    def _fixed(self) -> set[int]:
+        own = {storage_of(value)[0] for value, _ in self.versions}
+        own.update(storage_of(value)[0] for value, _ in self._inputs)
+        return own
+
+    # Bytes ---------------------------------------------------------------------------------------------------------
+
+    def live(self) -> list[Run]:
+        return [run for run in (known() for known in self.runs) if run is not None]
+
+    def grew(self, run: Run, size: int, again: bool = False) -> None:
+        self.held += size
+        if not again and self.keeper.budget is not None:
+            self._make_room(run)
+        self.most = max(self.most, self.held + self.fixed())
+
+    def shrank(self, size: int) -> None:
+        self.held -= size
+
+    def add_run(self, run: Run) -> None:
+        self.runs.append(weakref.ref(run))
+        for key, size in run.boundary.items():
+            if self.boundary.setdefault(key, size) is size:
+                self._boundary_bytes = sum(self.boundary.values())
+
+    def fixed(self) -> int:
+        """Bytes that no plan can save: arguments of units, and what lies between the units."""
+        return self._boundary_bytes + (self.glue or 0)
+
+    def _make_room(self, running: Run) -> None:
+        """While a forward runs whose sizes are not known: other runs give way before the budget is passed."""
+        budget = self.keeper.budget
+        if self._busy or self.held + self.fixed() + self.keeper.others(self) <= budget:
+            return
+        self._busy = True
+        try:
+            self.keeper.press(self)
+            for run in self.live():
+                if self.held + self.fixed() + self.keeper.others(self) <= budget:
+                    break
+                if run is not running and run.mode == "retain" and run.evictable():
+                    run.evict("to make room for the units after it")
+        finally:
+            self._busy = False
+
+    def settle_budget(self) -> None:
+        """After the forward, with all sizes known: what stays for the passes?"""
+        budget = self.keeper.budget
+        if budget is None or self.finished:
+            return
+        runs = self.live()
+        ahead = 1 if self.keeper.policy == "offload" else 0
+        if self.glue is None:
+            inside = built_between(self.start, self.end)
+            nodes = walk([node_of(value) for value in (a() for a in self._anchors) if value is not None], inside)
+            self.glue = weigh(nodes, self._fixed() | set(self.boundary))
+        while True:
+            costs = [Cost(run.bytes, run.seconds, run.unit.pinned is not None) for run in runs]
+            others = self.keeper.others(self)
+            if others and needed(costs, self._holding(runs), self.fixed(), ahead) > budget - others:
+                self.keeper.press(self)
+                others = self.keeper.others(self)
+            held = choose(costs, self.fixed(), budget - others, ahead)
+            if held is None:
+                self.refuse(least(costs, self.fixed(), ahead) + others)
+            over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
+            if all(run.evict("over the budget") for run in over):
+                break  # otherwise one turned out to be pinned: plan once more with that known
+        if not others:
+            self.keeper.learn_plan(self, runs, held)
+
+    def _holding(self, runs: list[Run]) -> frozenset[int]:
+        return frozenset(index for index, run in enumerate(runs) if run.mode == "retain")
+
+    def give_way(self) -> None:
+        """Another call needs room: everything that can be made again goes."""
+        if not self.in_pass:
+            for run in self.live():
+                if run.mode == "retain" and run.evictable():
+                    run.evict("to make room for a later call")
+
+    def refuse(self, smallest: int) -> None:
+        budget = self.keeper.budget
+        self.finish("the budget cannot be met")
+        raise BudgetError(
+            f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
+            f"{readable(smallest)} ({smallest} bytes), of which {readable(self.fixed())} are the arguments of the "
+            f"units and what lies between them. Raise the budget, or choose smaller units."
+        )
+
+    # Passes --------------------------------------------------------------------------------------------------------
+
+    def begin_pass(self, roots: tuple[Any, ...]) -> None:
+        for root in roots:
+            self.anchor(root)
+        self.in_pass += 1
+        learned = self.keeper.passes
+        self.last_pass = self.finished is None and learned is not None and len(self.passes) + 1 == learned
+        self.passes.append({"start": time.perf_counter(), "recomputed": 0, "recompute_seconds": 0.0})
+
+    def end_pass(self) -> None:
+        self.in_pass -= 1
+        record = self.passes[-1]
+        record["seconds"] = time.perf_counter() - record.pop("start", time.perf_counter())
+        for run in self.live():
+            run.end_pass()
+        released = self._released()
+        if released is not None:
+            released.end_pass()
+        self.keeper.passed(len(self.passes), record)
+        learned = self.keeper.passes
+        if learned is not None and len(self.passes) > learned:
+            self.keeper.learn_passes(len(self.passes))
+        if self.finished is None and learned is not None and len(self.passes) >= learned:
+            self.finish(f"pass {len(self.passes)} was the last one of earlier calls")
+        self.last_pass = False
+
+    def reached(self, run: Run) -> None:
+        """A pass reads this run's host copies: the ones it wants next are started."""
+        runs = self.live()
+        if run not in runs:
+            return
+        place = runs.index(run)
+        for other in runs[max(0, place - 1) : place + 1][::-1]:
+            if other._host is not None and other.fetched != len(self.passes):
+                other.fetched = len(self.passes)
+                other._host.prefetch()
+
+    def recomputed(self, run: Run, seconds: float) -> None:
+        if self.passes:
+            self.passes[-1]["recomputed"] += 1
+            self.passes[-1]["recompute_seconds"] += seconds
+
+    # The end -------------------------------------------------------------------------------------------------------
+
+    def finish(self, why: str) -> None:
+        """Lets go of everything; see NOTE [ The life of a frame ] 2."""
+        if self.in_pass:
+            return
+        self.finished = why
+        for run in self.live():
+            run.forget(why)
+        if self._released() is None:
+            nodes = self.nodes()
+            if nodes:
+                released = Released(self._again)
+                released.release(nodes, self._fixed())
+                self._let_go = weakref.ref(released)
+
+    def _released(self) -> Released | None:
+        return self._let_go() if self._let_go is not None else None
+
+    def _again(self) -> list[Node]:
+        """The call once more, for a pass that nobody expected."""
+        for value, version in (*self.versions, *self._inputs):
+            if value._version != version:
+                raise changed("a parameter or argument of the kept function", version, value._version)
+        replaying.depth = getattr(replaying, "depth", 0) + 1
+        try:
+            with self.surroundings.again(), torch.enable_grad():
+                start = _mark()
+                result = self.keeper.call(*severed(_opaque.unwrap(self.args)), **severed(_opaque.unwrap(self.kwargs)))
+                inside = built_between(start, _mark())
+        finally:
+            replaying.depth -= 1
+        return walk([value.grad_fn for value in tensors(result)], inside)
+
+    def finish_for_good(self, why: str) -> None:
+        """As `finish`, and the number of passes it had is what later calls may expect."""
+        if self.passes and not self.in_pass:
+            self.keeper.learn_passes(len(self.passes))
+        self.finish(why)
+
+    def abandon(self) -> None:
+        """The forward failed."""
+        self.finished = "its forward failed"
+        for run in self.live():
+            run.forget(self.finished)
+
+    def lines(self, number: int) -> list[Line]:
+        """For the ledger."""
+        found = []
+        for run in self.live():
+            host = run.on_host
+            state = "host" if host else "held" if run.held else "freed" if self.finished else "recompute"
+            found.append(Line(number, run.unit.name, state, run.bytes, run.held, host, run.recomputes, run.reason))
+        loose = weigh(self.nodes(), self._fixed() | set(self.boundary)) + self._boundary_bytes
+        released = self._released()
+        again = released.times if released is not None else 0
+        why = self.finished or "held by PyTorch's own nodes"
+        found.append(Line(number, "", "held" if loose else "freed", loose, loose, 0, again, why))
+        return found
+
+    def changed_by(self, parameters: set[int]) -> bool:
+        return any(id(value) in parameters and value._version != version for value, version in self.versions)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the graphs of several losses join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ._graph import Node, walk
+
+__all__ = ["Join", "join"]
+
+
+@dataclass(frozen=True)
+class Join:
+    """The border between what one loss alone needs and what several share."""
+
+    roots: list[torch.Tensor]
+    edges: list[tuple[Node, int]]
+    """Where gradients enter the shared part."""
+    cuts: list[list[int]]
+    """For each loss the edges that it feeds."""
+    shared: frozenset[Node]
+
+    def head_only(self, node: Node) -> bool:
+        return node not in self.shared
+
+
+def join(roots: list[torch.Tensor]) -> Join | None:
+    """Finds the border, or None where the losses share nothing or one of them is all shared."""
+    owner: dict[Node, int] = {}
+    shared: set[Node] = set()
+    for number, root in enumerate(roots):
+        if root.grad_fn is None:
+            return None
+
+        def mine(node: Node, number: int = number) -> bool:
+            if node in shared:
+                return False
+            if owner.setdefault(node, number) != number:
+                # Somebody else's: then everything behind it is shared as well.
+                shared.update(walk([node], lambda inner: inner not in shared))
+                return False
+            return True
+
+        walk([root.grad_fn], mine)
+    if not shared:
+        return None
+    edges: dict[tuple[Node, int], int] = {}
+    cuts: list[list[int]] = []
+    for root in roots:
+        if root.grad_fn in shared:
+            cuts.append([edges.setdefault((root.grad_fn, root.output_nr), len(edges))])
+            continue
+        found: dict[int, None] = {}
+        for node in walk([root.grad_fn], lambda inner: inner not in shared):
+            for child, number in node.next_functions:
+                if child in shared:
+                    found[edges.setdefault((child, number), len(edges))] = None
+        cuts.append(list(found))
+    return Join(roots, list(edges), cuts, frozenset(shared))

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One forward of one unit: its buffers, and where they are.
+
+NOTE [ Buffers of a unit ]
+1. While the unit runs, every buffer is packed into a token that names the run and a number. The node holds the token,
+   the token the run, the run the buffer (detached). Nothing points back: when the nodes die, all of it dies.
+2. A buffer that aliases a parameter, a module buffer or an argument is never let go and counts nothing.
+3. Any other buffer is a cache entry: it may be held, moved to the host, or dropped, and can always be made again by
+   running the unit's forward. So the rules for letting go need to be good, not right.
+4. What is held is checked against its version when it is read. Before a forward is run again, the versions of the
+   parameters and arguments are checked. Either raises PyTorch's error, never a wrong gradient.
+5. A forward is run again only up to its last buffer that is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from ._errors import KeepError, RepeatError, changed
+from ._graph import storage_of
+from ._offload import Host
+from ._state import Surroundings, severed
+from ._tree import tensors
+from ._unit import Unit
+
+__all__ = ["Run", "replaying"]
+
+replaying = threading.local()
+"""`replaying.depth` is above zero while a forward runs again: nothing is kept then."""
+
+
+class _Enough(BaseException):
+    """Ends a recompute early. Not an Exception: a forward may well catch those."""
+
+
+class _Entry:
+    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "shape", "version")
+
+    def __init__(self, tensor: torch.Tensor, alias: bool, nbytes: int) -> None:
+        self.data: torch.Tensor | None = tensor.detach()
+        self.version = tensor._version
+        self.shape, self.dtype = tensor.shape, tensor.dtype
+        self.alias, self.nbytes = alias, nbytes
+        self.host: Any = None
+
+
+class _Token:
+    __slots__ = ("number", "run")
+
+    def __init__(self, run: Run, number: int) -> None:
+        self.run, self.number = run, number
+
+
+class Run:
+    """See NOTE [ Buffers of a unit ]."""
+
+    def __init__(self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> None:
+        self.frame, self.unit, self.mode = frame, unit, mode
+        self.args, self.kwargs = severed(args), severed(kwargs)
+        self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
+        inputs = list(tensors((args, kwargs)))
+        self.boundary = {key: size for key, size in map(storage_of, inputs) if key}
+        parameters = list(unit.habits.parameters())
+        own = {storage_of(value)[0] for value in parameters}
+        own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
+        self._fixed = own | set(self.boundary)
+        self._versions = [(value, value._version) for value in parameters]
+        self._versions += [(value, value._version) for value in tensors((self.args, self.kwargs))]
+        devices = tuple({value.device: None for value in (*parameters, *inputs)})
+        self.surroundings = Surroundings(unit.habits, devices)
+        self.entries: list[_Entry] = []
+        self.bytes = 0
+        self.held = 0
+        self.seconds = 0.0
+        self.recomputes = 0
+        self.fetched = 0
+        """The last pass for which the host copies were called back."""
+        self.fresh = False
+        """The data now present came from a recompute, and goes as it is read."""
+        self._seen: dict[int, torch.Tensor] = {}
+        self._lock = threading.RLock()
+        self._host = Host() if mode == "offload" else None
+
+    # The forward ---------------------------------------------------------------------------------------------------
+
+    def forward(self, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        start = time.perf_counter()
+        with saved_tensors_hooks(self._pack, _unpack):
+            result = call(*args, **kwargs)
+        self.seconds = time.perf_counter() - start
+        self._settle()
+        return result
+
+    def _pack(self, tensor: torch.Tensor) -> _Token:
+        key, size = storage_of(tensor)
+        alias = key == 0 or key in self._fixed
+        first = not alias and key not in self._seen
+        entry = _Entry(tensor, alias, size if first else 0)
+        if first:
+            self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
+            self.bytes += size
+        self.entries.append(entry)
+        if not alias:
+            self._place(entry, size if first else 0)
+        return _Token(self, len(self.entries) - 1)
+
+    def _place(self, entry: _Entry, size: int) -> None:
+        if self._host is not None:
+            entry.host = self._host.put(entry.data)
+            entry.data = None
+        elif self.mode == "recompute" and self.unit.verified:
+            entry.data = None
+        else:
+            self.held += size
+            self.frame.grew(self, size)
+
+    def _settle(self) -> None:
+        """The forward is over: may these buffers be dropped?"""
+        unit = self.unit
+        self._seen.clear()
+        self._fixed.clear()
+        if not self.surroundings.settle():
+            unit.verified = False
+            self._pin_once("its forward changed state it had not changed before")
+        for value, version in self._versions:
+            if value._version != version:
+                unit.pinned = "its forward writes to its parameters or arguments"
+                self._pin_once(unit.pinned)
+                break
+        if self._host is not None:
+            self._host.settle()
+            self.reason = "on the host"
+        elif self.mode == "recompute" and not unit.verified:
+            self.evict("policy recompute")
+
+    def _pin_once(self, why: str) -> None:
+        if any(not entry.alias and entry.data is None and entry.host is None for entry in self.entries):
+            raise KeepError(f"unit `{self.unit.name}` cannot be recomputed this time: {why}. Run the forward again.")
+        if self.mode == "recompute":
+            self.mode = "retain"
+        self.reason = why
+
+    @property
+    def on_host(self) -> int:
+        return self._host.on_host if self._host is not None else 0
+
+    # Letting go ----------------------------------------------------------------------------------------------------
+
+    def evictable(self) -> bool:
+        return self.held > 0 and self.unit.pinned is None and self._host is None
+
+    def evict(self, why: str) -> bool:
+        """Drops what is held. The first time, only after a second forward has given the same buffers."""
+        with self._lock:
+            if self.unit.pinned is not None:
+                return False
+            if not self.unit.verified and not self._verify():
+                return False
+            self._drop()
+            if self.mode == "retain":
+                self.mode = "recompute"
+            self.reason = why
+            return True
+
+    def forget(self, why: str) -> None:
+        """Drops everything, host copies too: nobody is expected to ask again."""
+        with self._lock:
+            if self._host is not None:
+                self._host.clear()
+                for entry in self.entries:
+                    entry.host = None
+            if self.unit.pinned is None:
+                self._drop()
+            self.reason = why
+
+    def _drop(self) -> None:
+        for entry in self.entries:
+            if not entry.alias:
+                entry.data = None
+        self.frame.shrank(self.held)
+        self.held = 0
+        self.fresh = False
+
+    def _verify(self) -> bool:
+        """Runs the forward again while the buffers are still here: a unit that differs is held, and nothing is lost."""
+        if any(not entry.alias and entry.data is None for entry in self.entries):
+            return True  # the check after each recompute has to do
+        differs = self._again(self._compare)
+        if differs is not None:
+            self.unit.pinned = f"its forward is not repeatable ({differs})"
+            self.reason = self.unit.pinned
+            return False
+        self.unit.verified = True
+        return True
+
+    def _compare(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
+        if entry.data is None or entry.alias or _same_bits(entry.data, tensor):
+            return None
+        return f"buffer {number}, {_describe(entry)}, has other values"
+
+    # Reading -------------------------------------------------------------------------------------------------------
+
+    def read(self, number: int) -> torch.Tensor:
+        with self._lock:
+            entry = self.entries[number]
+            if self._host is not None and entry.host is not None:
+                self.frame.reached(self)
+                return self._host.get(entry.host, entry.shape)
+            if entry.data is None:
+                if self.fresh or (self.mode == "retain" and self.frame.last_pass):
+                    self.unit.rereads = True
+                self.recompute()
+            data = entry.data
+            if data is None:
+                raise KeepError(f"unit `{self.unit.name}` gave no buffer {number} when it was run again.")
+            if data._version != entry.version:
+                raise changed(_describe(entry), entry.version, data._version)
+            if not entry.alias and not self.unit.rereads and (self.fresh or self.frame.last_pass):
+                if self.unit.pinned is None and self._host is None:
+                    entry.data = None
+                    self.held -= entry.nbytes
+                    self.frame.shrank(entry.nbytes)
+            return data
+
+    def recompute(self) -> None:
+        """Makes the missing buffers again."""
+        for value, version in self._versions:
+            if value._version != version:
+                raise changed(f"a parameter or argument of unit `{self.unit.name}`", version, value._version)
+        start = time.perf_counter()
+        differs = self._again(self._refill)
+        self.seconds_again = time.perf_counter() - start
+        if differs is not None:
+            self._drop()
+            raise RepeatError(
+                f"unit `{self.unit.name}` is not repeatable: when its forward was run again for this pass, {differs}. "
+                f"Make the forward repeatable, or keep it with policy='retain'."
+            )
+        self.fresh = True
+        self.recomputes += 1
+        self.frame.recomputed(self, self.seconds_again)
+
+    def _refill(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
+        if entry.data is None:
+            entry.data = tensor.detach()
+            entry.version = tensor._version
+            self.held += entry.nbytes
+            self.frame.grew(self, entry.nbytes, again=True)
+        return None
+
+    def _again(self, visit: Any) -> str | None:
+        """Runs the forward again and shows each buffer with its twin. Says what differs."""
+        count, problem = 0, None
+        missing = [n for n, e in enumerate(self.entries) if not e.alias and (visit == self._compare or e.data is None)]
+        last = max(missing, default=-1)
+
+        def pack(tensor: torch.Tensor) -> None:
+            nonlocal count, problem
+            number, count = count, count + 1
+            if number >= len(self.entries):
+                problem = f"it saved more than the {len(self.entries)} buffers of the first time"
+                raise _Enough
+            entry = self.entries[number]
+            if entry.shape != tensor.shape or entry.dtype != tensor.dtype:
+                found = f"{_dtype(tensor.dtype)}{list(tensor.shape)}"
+                problem = f"buffer {number} was {found} instead of {_describe(entry)}"
+                raise _Enough
+            problem = visit(number, entry, tensor)
+            # A first comparison goes to the end: it must also see that nothing is added.
+            if problem is not None or (number == last and visit != self._compare):
+                raise _Enough
+
+        replaying.depth = getattr(replaying, "depth", 0) + 1
+        try:
+            with self.surroundings.again(), torch.enable_grad(), saved_tensors_hooks(pack, _never):
+                self.unit.call(*severed(self.args), **severed(self.kwargs))
+        except _Enough:
+            pass
+        finally:
+            replaying.depth -= 1
+        if problem is None and count <= last:
+            problem = f"it saved {count} buffers instead of {len(self.entries)}"
+        return problem
+
+    def end_pass(self) -> None:
+        """A pass is over: what was made again for it goes, unless it is to stay."""
+        with self._lock:
+            if self._host is not None:
+                self._host.end_pass()
+            elif self.fresh:
+                self._drop()
+
+
+def _unpack(token: _Token) -> torch.Tensor:
+    return token.run.read(token.number)
+
+
+def _never(_: object) -> torch.Tensor:
+    raise KeepError("a pass ran over a forward that was only run again for its buffers")
+
+
+def _dtype(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _describe(entry: _Entry) -> str:
+    return f"{_dtype(entry.dtype)}{list(entry.shape)}"
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.layout != torch.strided or one.is_quantized:
+        return True
+    if torch.equal(one, other):
+        return True
+    # Two NaNs are not equal but may well be the same bits.
+    try:
+        return torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8))
+    except RuntimeError:
+        return False

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a forward depends on besides its arguments, and what it changes besides its result.
+
+NOTE [ Running a forward again ]
+1. Random numbers: PyTorch's on the CPU and on the devices in use, Python's and NumPy's start from the same states, and
+   afterwards stand where they stood before.
+2. Autocast is entered again: a pass usually runs outside of it.
+3. Buffers and plain attributes that the forward changes are learned by looking before and after. Their values from
+   before are put in place while it runs again, and the present ones come back afterwards. Buffers are swapped, not
+   written to: no version moves.
+4. Nothing captured holds history: a captured tensor is a detached one. Otherwise the graph would hold the capture and
+   the capture the graph, and neither would ever die.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+import sys
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._tree import map_leaves
+
+__all__ = ["Habits", "Surroundings", "severed"]
+
+_CONTAINERS = (list, dict, set, deque)
+_OWN = frozenset(vars(nn.Module()))  # parameters, buffers, hooks: the bookkeeping of every module
+
+
+def severed(value: Any) -> Any:
+    """A nested value without history, ready to be used again."""
+    return map_leaves(_sever, value)
+
+
+def _sever(leaf: Any) -> Any:
+    if not isinstance(leaf, torch.Tensor) or (leaf.is_leaf and isinstance(leaf, nn.Parameter)):
+        return leaf
+    fresh = leaf.detach()
+    return fresh.requires_grad_() if leaf.requires_grad else fresh
+
+
+class Habits:
+    """Which buffers and attributes of a module its forward changes. Learned, and never forgotten."""
+
+    def __init__(self, module: nn.Module | None) -> None:
+        self.modules = list(module.modules()) if module is not None else []
+        self.buffers: set[tuple[int, str]] = set()
+        self.attributes: set[tuple[int, str]] = set()
+        self.known = False
+
+    def parameters(self) -> Iterator[torch.Tensor]:
+        for module in self.modules:
+            yield from (value for value in module._parameters.values() if value is not None)
+
+    def all_buffers(self) -> Iterator[tuple[int, str, torch.Tensor]]:
+        for index, module in enumerate(self.modules):
+            for name, value in module._buffers.items():
+                if value is not None:
+                    yield index, name, value
+
+    def plain(self) -> Iterator[tuple[int, str, Any]]:
+        for index, module in enumerate(self.modules):
+            for name, value in vars(module).items():
+                if name not in _OWN and name != "_compiled_call_impl":
+                    yield index, name, value
+
+
+class Surroundings:
+    """The surroundings of one forward, taken before it runs."""
+
+    def __init__(self, habits: Habits, devices: tuple[torch.device, ...]) -> None:
+        self._habits = habits
+        self._random = _Random(devices)
+        self._kinds = tuple(sorted({device.type for device in devices} | {"cpu"}))
+        self._autocast = _autocast_now(self._kinds)
+        watch_all = not habits.known
+        self._versions = {(i, n): (b, b._version) for i, n, b in habits.all_buffers()}
+        self._buffers = {
+            (i, n): b.detach().clone() for i, n, b in habits.all_buffers() if watch_all or (i, n) in habits.buffers
+        }
+        self._attributes: dict[tuple[int, str], Any] = {}
+        self._before: dict[tuple[int, str], tuple[Any, Any]] = {}
+        for index, name, value in habits.plain():
+            key = (index, name)
+            shape = tuple(map(id, _items(value))) if isinstance(value, _CONTAINERS) and len(value) < 256 else None
+            self._before[key] = (id(value), shape)
+            if watch_all or key in habits.attributes:
+                self._attributes[key] = severed(copy.copy(value) if isinstance(value, _CONTAINERS) else value)
+
+    def settle(self) -> bool:
+        """Looks at what the forward changed. False where something changed whose old value was not taken."""
+        habits, complete = self._habits, True
+        for index, name, value in habits.all_buffers():
+            key = (index, name)
+            old = self._versions.get(key)
+            if old is None or old[0] is not value or old[1] != value._version:
+                habits.buffers.add(key)
+                complete &= key in self._buffers
+        for index, name, value in habits.plain():
+            key = (index, name)
+            shape = tuple(map(id, _items(value))) if isinstance(value, _CONTAINERS) and len(value) < 256 else None
+            if self._before.get(key) != (id(value), shape):
+                habits.attributes.add(key)
+                complete &= key in self._attributes or key not in self._before
+        habits.known = True
+        self._versions.clear()
+        self._before.clear()
+        self._buffers = {key: value for key, value in self._buffers.items() if key in habits.buffers}
+        self._attributes = {key: value for key, value in self._attributes.items() if key in habits.attributes}
+        return complete
+
+    @contextlib.contextmanager
+    def again(self, resume: bool = False) -> Iterator[None]:
+        """The same surroundings once more: see NOTE [ Running a forward again ].
+
+        With `resume` a forward that was broken off starts afresh, and what it does this time stays.
+        """
+        modules = self._habits.modules
+        now = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
+        here = _Random(self._random.devices)
+        try:
+            for (index, name), value in self._buffers.items():
+                modules[index]._buffers[name] = value.clone()
+            for (index, name), value in self._attributes.items():
+                vars(modules[index])[name] = copy.copy(value) if isinstance(value, _CONTAINERS) else value
+            self._random.restore()
+            with contextlib.ExitStack() as stack:
+                if self._autocast != _autocast_now(self._kinds):
+                    for options in self._autocast:
+                        stack.enter_context(torch.amp.autocast(**options))
+                yield
+        finally:
+            if resume:
+                now = []
+                here = None
+            for module, attributes, buffers in now:
+                present = vars(module)
+                for name in set(present) - set(attributes):
+                    del present[name]
+                present.update(attributes)
+                module._buffers.clear()
+                module._buffers.update(buffers)
+            if here is not None:
+                here.restore()
+
+
+def _items(value: Any) -> list[Any]:
+    return [item for pair in value.items() for item in pair] if isinstance(value, dict) else list(value)
+
+
+class _Random:
+    def __init__(self, devices: tuple[torch.device, ...]) -> None:
+        self.devices = devices
+        self._torch = torch.get_rng_state()
+        self._cuda = [(device, torch.cuda.get_rng_state(device)) for device in devices if device.type == "cuda"]
+        self._python = random.getstate()
+        numpy = sys.modules.get("numpy")
+        self._numpy = numpy.random.get_state() if numpy is not None and hasattr(numpy, "random") else None
+
+    def restore(self) -> None:
+        torch.set_rng_state(self._torch)
+        for device, state in self._cuda:
+            torch.cuda.set_rng_state(state, device)
+        random.setstate(self._python)
+        if self._numpy is not None:
+            sys.modules["numpy"].random.set_state(self._numpy)
+
+
+def _autocast_now(kinds: tuple[str, ...]) -> list[dict[str, Any]]:
+    found = []
+    for kind in kinds:
+        try:
+            enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
+        except (RuntimeError, TypeError):
+            continue
+        found.append(
+            {"device_type": kind, "enabled": enabled, "dtype": dtype, "cache_enabled": torch.is_autocast_cache_enabled()}
+        )
+    return found

@@ -31,6 +31,10 @@ _KEEP = 2_000_000
 _SCAN = 400_000
 
 
+def _nothing_yet() -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """What a mark stands for."""
@@ -46,21 +50,24 @@ class Statement:
 class Log:
     """The marks of one run."""
 
-    def __init__(self, peek: Callable[[], int]) -> None:
+    def __init__(self, peek: Callable[[], int] | None = None) -> None:
         self.statements: list[Statement] = []
         self.marks = array("Q")
         self.dropped = 0
-        self.mark = self._marker(peek)
-        self.peek = peek
+        self.mark = self._marker()
+        self.listen(peek or _nothing_yet)
 
-    def _marker(self, peek: Callable[[], int]) -> Callable[[int], None]:
-        ident, main, append = threading.get_ident, threading.main_thread().ident, self.marks.append
-
-        def mark(i: int, ident=ident, main=main, append=append, peek=peek) -> None:  # type: ignore[no-untyped-def]
+    def _marker(self) -> Callable[[int], None]:
+        # Defaults, not names from outside: each look-up saved is time that the user's statements do not pay.
+        def mark(i: int, ident=None, main=None, append=None, peek=None) -> None:  # type: ignore[no-untyped-def]
             if ident() == main:
                 append(peek() << _BITS | i)
 
         return mark
+
+    def listen(self, peek: Callable[[], int]) -> None:
+        """Says where node numbers come from: known only once torch is imported, while marks are laid before."""
+        self.mark.__defaults__ = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)  # type: ignore[attr-defined]
 
     def add(self, statement: Statement) -> int:
         """Makes a mark for a statement."""

@@ -11,7 +11,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -148,8 +148,11 @@ class _Loader(importlib.machinery.SourceFileLoader):
 class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules below the program's folder, so that they are loaded with marks."""
 
-    def __init__(self, root: Path, log: Log) -> None:
-        self.root, self.log = root.resolve(), log
+    def __init__(
+        self, root: Path, log: Log, *, on_torch: Callable[[], None] | None = None, mark: bool = True
+    ) -> None:
+        self.root, self.log, self.mark = root.resolve(), log, mark
+        self._on_torch = on_torch
 
     def owns(self, file: str) -> bool:
         """Whether a file is the user's: below the folder, and not in an environment that lies there."""
@@ -165,8 +168,12 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         if fullname.partition(".")[0] in ("torch", "numpy", "secondpass"):
-            if fullname == "torch._dynamo.config":
-                return _with_dynamo_told(fullname, path, self.log)
+            if fullname == "torch" and self._on_torch is not None:
+                return _and_then(fullname, path, lambda module: self._torch_is_there())
+            if fullname == "torch._dynamo.config" and self.mark:
+                return _and_then(fullname, path, self._tell_dynamo)
+            return None
+        if not self.mark:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -178,6 +185,17 @@ class Finder(importlib.abc.MetaPathFinder):
         spec.loader = _Loader(fullname, spec.origin, self)
         return spec
 
+    def _torch_is_there(self) -> None:
+        done, self._on_torch = self._on_torch, None
+        if done is not None:
+            done()
+
+    def _tell_dynamo(self, module: ModuleType) -> None:
+        """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
+        ignored = getattr(module, "ignore_logging_functions", None)
+        if ignored is not None:
+            ignored.add(self.log.mark)
+
     def install(self) -> None:
         sys.meta_path.insert(0, self)
 
@@ -186,8 +204,8 @@ class Finder(importlib.abc.MetaPathFinder):
             sys.meta_path.remove(self)
 
 
-def _with_dynamo_told(fullname: str, path: Sequence[str] | None, log: Log) -> Any:
-    """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
+def _and_then(fullname: str, path: Sequence[str] | None, after: Callable[[ModuleType], None]) -> Any:
+    """A library's module as it is, with something done once it has been loaded."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     if spec is None or spec.loader is None:
         return spec
@@ -195,9 +213,7 @@ def _with_dynamo_told(fullname: str, path: Sequence[str] | None, log: Log) -> An
 
     def exec_module(module: ModuleType) -> None:
         plain(module)
-        ignored = getattr(module, "ignore_logging_functions", None)
-        if ignored is not None:
-            ignored.add(log.mark)
+        after(module)
 
     spec.loader.exec_module = exec_module  # type: ignore[method-assign]
     return spec

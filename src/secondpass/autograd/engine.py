@@ -95,7 +95,7 @@ class Walk:
             if node in captures:
                 for nr, position in captures[node]:
                     out[position] = incoming[nr]
-                if not self._beyond(node):
+                if not self._leads_on(node, exec_ or {}):
                     continue
             edges = node.edges
             if exec_ is None:
@@ -136,20 +136,18 @@ class Walk:
     def _needed(self, targets: list[Node]) -> dict[Node, bool]:
         """Which nodes lie on a path to a target, targets included."""
         needed = dict.fromkeys(targets, True)
+        seen: set[Node] = set()
         todo = [(node, False) for node, _ in self.roots]
         while todo:
-            node, done = todo.pop()
-            if done:
-                needed[node] = needed.get(node, False) or any(e is not None and needed.get(e[0]) for e in node.edges)
-            elif node not in needed or node in targets and (node, True) not in todo:
-                if node in self._seen:
-                    continue
-                self._seen.add(node)
+            node, after = todo.pop()
+            if after:
+                needed[node] = needed.get(node, False) or self._leads_on(node, needed)
+            elif node not in seen:
+                seen.add(node)
                 todo.append((node, True))
                 todo.extend((e[0], False) for e in node.edges if e is not None)
         return needed
 
-    def _beyond(self, node: Node) -> bool:
-        """Whether a captured node is also on the path to another input."""
-        assert self.exec is not None
-        return any(e is not None and bool(self.exec.get(e[0])) for e in node.edges)
+    @staticmethod
+    def _leads_on(node: Node, needed: dict[Node, bool]) -> bool:
+        return any(e is not None and needed.get(e[0], False) for e in node.edges)

@@ -59,7 +59,7 @@ class Node:
         """Shape and type of each output, or None where unknown."""
         self.freed_by: Any = None
         """The walk that spent it."""
-        self.hooks: dict[int, list[Any]] | None = None
+        self.hooks: dict[int, dict[int, Any]] | None = None
         self.retained: dict[int, Any] | None = None
         self.spot: Spot | None = here(3)
 

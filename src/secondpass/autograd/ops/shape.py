@@ -8,7 +8,6 @@ NOTE [ Strides ]
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .table import define, np
@@ -54,17 +53,21 @@ define("as_strided", "AsStridedBackward0", "self", lambda x, size, stride, offse
 
 def view(x: Any, shape: Shape) -> Any:
     """A reshape that shares memory, or RuntimeError."""
-    out = x.view()
     try:
-        out.shape = shape
-    except AttributeError:
+        out = x.reshape(shape)
+    except ValueError:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}") from None
+    if not x.flags.c_contiguous and x.size and not shares(x, out):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
-        ) from None
-    except ValueError:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}") from None
+        )
     return out
+
+
+def shares(x: Any, y: Any) -> bool:
+    """Whether two arrays begin at the same place of memory."""
+    return bool(x.__array_interface__["data"][0] == y.__array_interface__["data"][0])
 
 
 define("view", "ViewBackward0", "self", view, view=True, grad=lambda F, g, n: F.reshape(g, shape=n.shape(0)))
@@ -287,8 +290,3 @@ define("fill", "FillBackward2", "self", lambda x, value: np.full_like(x, value),
 define("fill_tensor", "FillBackward3", "self value", lambda x, value: np.full_like(x, value),
        self=lambda F, g, n: F.zeros_like(g), value=lambda F, g, n: F.sum(g))  # fmt: skip
 define("zero", "ZeroBackward0", "self", lambda x: np.zeros_like(x), grad=lambda F, g, n: F.zeros_like(g))
-
-
-def numel(shape: Shape) -> int:
-    """How many elements a shape has."""
-    return math.prod(shape)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every name of the package's top level, gathered on first use."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import creation, functions, methods, state, tensor, tracing
+from . import random as random_
+from .dtypes import ALIASES, ALL, device, dtype, get_default_dtype, set_default_dtype
+from .recording import tensors
+
+_GATHERED: dict[str, Any] = {
+    **methods.FUNCTIONS,
+    **{name: getattr(creation, name) for name in creation.__all__},
+    **{name: getattr(state, name) for name in state.__all__ if name not in ("state", "Listener")},
+    **ALL,
+    **{name: ALL[kind] for name, kind in ALIASES.items()},
+    "Tensor": tensor.Tensor,
+    "Size": tensor.Size,
+    "device": device,
+    "dtype": dtype,
+    "get_default_dtype": get_default_dtype,
+    "set_default_dtype": set_default_dtype,
+    "manual_seed": random_.manual_seed,
+    "Generator": random_.Generator,
+    "cat": functions.joined,
+    "concat": functions.joined,
+    "stack": functions.stack,
+    "where": functions.where,
+    "einsum": functions.einsum,
+    "trace": tracing.trace,
+    "set_num_threads": lambda count: None,
+    "is_grad_enabled": state.is_grad_enabled,
+    "strided": "strided",
+    "index_put": tensors.index_put,
+    "pi": math.pi,
+    "inf": math.inf,
+    "nan": math.nan,
+    "e": math.e,
+}
+globals().update(_GATHERED)
+
+__all__ = sorted(_GATHERED)  # pyright: ignore

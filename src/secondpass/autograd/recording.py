@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations as they run: compute the value, make the node, save what it needs; in place or not."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import default
+from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
+from .ops import OPS, Op, values
+from .ops.linear import by_columns
+from .ops.shape import layout, shares
+from .place import here
+from .state import state
+from .tensor import SEVERAL, UNRECORDED, Tensor, bump, edge_of
+
+__all__ = ["CopySlices", "OpNode", "apply", "arrays", "inplace", "strided_node", "tensors"]
+
+_ndarray = np.ndarray
+_ENTRY = tuple[Any, ...]
+
+
+class OpNode(Node):
+    """A node made by a row of the op table."""
+
+    __slots__ = ("op", "params", "shapes")
+
+    def __init__(self, op: Op, edges: Sequence[Edge | None], params: dict[str, Any], shapes: list[Any]) -> None:
+        # Spelled out rather than left to the base class: this runs for every operation.
+        self.name_ = op.node
+        self.edges = edges
+        number = state.number
+        state.number = number + 1
+        self.number = number
+        self.saved = ()
+        self.freed_by = self.hooks = self.retained = None
+        self.spot = here(4)
+        self.op = op
+        self.params = params
+        self.shapes = shapes
+
+    def shape(self, position: int) -> Any:
+        """The shape of an input."""
+        return self.shapes[position]
+
+    def dtype(self, position: int) -> Any:
+        """The element type of the input behind an edge."""
+        edge = self.edges[position]
+        assert edge is not None
+        return edge[0].meta[edge[1]][1]
+
+    def save(self, inputs: Sequence[Tensor | None], only_inputs: bool) -> None:
+        """Keeps the inputs the derivatives need."""
+        kept: list[Saved] = []
+        op = self.op
+        for (at, out, guard), name in zip(op.plan, op.saves, strict=True):
+            if guard >= 0 and self.edges[guard] is None:
+                continue
+            if at < 0:
+                kept.append((name, out, None, None, 0, None))
+            elif at == op.star:
+                kept.extend((name, INPUT, t, t._c, t._c[0], None) if t is not None else (name, INPUT, None, None, 0, None)
+                            for t in inputs[at:])  # fmt: skip
+            else:
+                t = inputs[at]
+                if t is not None:
+                    kept.append((name, INPUT, t, t._c, t._c[0], None))
+        self.saved = kept
+
+    def save_outputs(self, outputs: Sequence[Tensor], changed_view: bool = False) -> None:
+        """Keeps the outputs the derivatives need: their memory, not the tensors."""
+        for i, entry in enumerate(self.saved):
+            if entry[1] >= 0:
+                t = outputs[entry[1]]
+                fn = weakref.ref(t._fn) if changed_view and t._fn is not None else None
+                self.saved[i] = (entry[0], entry[1], t._a, t._c, t._c[0], fn)  # type: ignore[index]
+
+    def pack(self, pack: Any, unpack: Any) -> None:
+        """Hands everything saved to a pack hook."""
+        kept = []
+        for entry in self.saved:
+            t = self.unpack(entry, True)
+            kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, 0, unpack))
+        self.saved = kept
+
+    def unpack(self, entry: Saved, create: bool) -> Any:
+        """A buffer, as a tensor with its history (`create`) or as an array."""
+        kind, kept, counter = entry[1], entry[2], entry[3]
+        if self.freed_by is not None or counter is not None and counter[0] != entry[4]:
+            self.check(entry)
+        if kind == INPUT:
+            return kept if create or kept is None else kept._a
+        if kind == HOOKED:
+            kept = entry[5](kept)
+            return kept if create else kept._a
+        if not create:
+            return kept
+        t = Tensor(kept)
+        t._c = counter
+        if kind not in self.op.integral:
+            t._fn, t._nr = self, kind
+            if entry[5] is not None and entry[5]() is not None:
+                t._fn, t._nr = entry[5](), 0
+        return t
+
+    def unpack_all(self, create: bool) -> list[Any]:
+        """All buffers, by the op's order; None for those that were not needed."""
+        op = self.op
+        if op.star > 0 and op.saves:
+            return [[self.unpack(e, create) for e in self.saved]]
+        if len(self.saved) == len(op.plan):
+            return [self.unpack(e, create) for e in self.saved]
+        found = {e[0]: self.unpack(e, create) for e in self.saved}
+        return [found.get(name) for name in op.saves]
+
+    def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
+        """The derivatives."""
+        op, create = self.op, walk.create
+        saved = self.unpack_all(create) if self.saved else [None] * len(op.plan)
+        g: Any = grads
+        if not op.several:
+            g = grads[0]
+            if g is None:
+                return [None] * len(needed)
+        elif all(one is None for one in grads):
+            return [None] * len(needed)
+        F = tensors if create else arrays
+        if op.whole is not None:
+            return op.whole(F, g, self, *saved) if any(needed) else [None] * len(needed)  # type: ignore[no-any-return]
+        return [
+            f(F, g, self, *saved) if want and f is not None else None
+            for f, want in zip(op.formulas, needed, strict=True)
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_"):
+            found = [e for e in self.saved if e[0] == name[7:]]
+            if not found and name[7:] not in self.op.saves:
+                return self.params[name[7:]]
+            for entry in found:
+                self.check(entry)
+            got = [self.unpack(e, True) for e in found]
+            return tuple(got) if self.op.star > 0 else got[0] if got else None
+        raise AttributeError(name)
+
+
+class CopySlices(Node):
+    """The history of a base after one of its views was changed in place."""
+
+    __slots__ = ("base", "inner", "view")
+
+    def __init__(self, base: Tensor, view: Tensor, inner: OpNode) -> None:
+        super().__init__("torch::autograd::CopySlices", (edge_of(base), *inner.edges[1:]))
+        self.base, self.view = layout(base._a), layout(view._a)
+        self.inner: OpNode | None = inner
+        self.meta = [(base._a.shape, base._a.dtype)]
+
+    def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
+        """Sends the view's part of the gradient through the operation, the rest straight on."""
+        g = grads[0]
+        if g is None:
+            return [None] * len(needed)
+        if self.inner is None:
+            raise self.twice()
+        F = tensors if walk.create else arrays
+        _, stride, start = self.base
+        whole = F.copy_(F.empty_strided(g, size=self.base[0], stride=stride), g)
+        part = F.as_strided(whole, size=self.view[0], stride=self.view[1], offset=self.view[2] - start)
+        found = list(self.inner.apply([F.contiguous(part)], needed, walk))
+        if needed[0]:
+            if found[0] is not None:
+                F.copy_(part, F.expand(found[0], shape=self.view[0]))
+            found[0] = whole
+        return found
+
+    def release(self, walk: Any) -> None:
+        """Spends the operation inside: even one that saved nothing cannot be walked again."""
+        if self.inner is not None:
+            self.inner.release(walk)
+            self.inner, self.freed_by = None, walk
+
+
+def strided_node(view: Tensor, base: Tensor) -> Node:
+    """The node of a view whose base has changed."""
+    size, stride, offset = layout(view._a)
+    params = {"size": size, "stride": stride, "offset": offset, "layout": layout(base._a)}
+    node = OpNode(OPS["as_strided"], (edge_of(base),), params, [base._a.shape])
+    node.meta = [(size, view._a.dtype)]
+    if state.listener is not None:
+        state.listener.node(node)
+    return node
+
+
+def _number(value: Any, among: Sequence[Any]) -> Tensor:
+    """A Python number as a tensor of the type that PyTorch computes in."""
+    kinds = [t._a.dtype for t in among if isinstance(t, Tensor)]
+    kind = next((k for k in kinds if k.kind == "f"), None) or next((k for k in kinds if k.kind != "b"), None)
+    if isinstance(value, bool):
+        kind = kinds[0] if kinds and kind is None else kind
+    elif isinstance(value, float):
+        kind = kind if kind is not None and kind.kind == "f" else default.kind
+    elif isinstance(value, np.generic):
+        kind = value.dtype if kind is None else kind
+    elif isinstance(value, np.ndarray):
+        kind = value.dtype
+    elif not isinstance(value, int):
+        raise TypeError(f"unsupported operand: a tensor or a number was expected (got {type(value).__name__})")
+    return Tensor(np.array(value, kind if kind is not None else np.dtype(np.int64)))
+
+
+def _result(op: Op, inputs: Sequence[Any], out: Any, node: OpNode | None, nr: int) -> Tensor:
+    if out.__class__ is not _ndarray:
+        out = np.asarray(out)
+    t = Tensor(out)
+    if op.view:
+        of = inputs[0]
+        t._c = of._c
+        t._base = base = of if of._base is None else of._base
+        t._seen = t._c[0]
+        t._made = SEVERAL if op.several else of._made
+        if not state.enabled and (base.requires_grad or not t._made):
+            t._made = UNRECORDED
+    if node is not None and nr not in op.integral:
+        t._fn = node
+        if nr:
+            t._nr = nr
+    return t
+
+
+def _edges(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
+    """The edges of a new node; None where nothing needs a gradient."""
+    chosen = inputs if op.star == 0 else inputs[: op.star] if op.star > 0 else inputs
+    if op.star < 0 and len(op.edges) != len(op.inputs):
+        chosen = [inputs[op.inputs.index(name)] for name in op.edges]
+    for t in chosen:
+        if t is not None and (t._fn is not None or t._req or t._base is not None and t.requires_grad):
+            return [None if t is None else edge_of(t) for t in chosen]
+    return None
+
+
+def apply(op: Op, *args: Any, **params: Any) -> Any:
+    """Runs an operation on tensors and records it."""
+    inputs: Sequence[Any] = args
+    for a in args:
+        if a is not None and not isinstance(a, Tensor):
+            inputs = [x if x is None or isinstance(x, Tensor) else _number(x, args) for x in args]
+            break
+    plain = [None if t is None else t._a for t in inputs]
+    if op.name in ("mm", "addmm"):
+        params = {"columns": (by_columns(plain[-2]), by_columns(plain[-1]))}
+    elif op.name == "as_strided":
+        params["layout"] = layout(plain[0])
+    try:
+        out = op.value(*plain, **params)
+    except ValueError as error:
+        raise RuntimeError(f"{op.name}: {error}") from None
+    edges = _edges(op, inputs) if state.enabled and op.formulas else None
+    if edges is None:
+        if op.several:
+            return tuple([_result(op, inputs, one, None, i) for i, one in enumerate(out)])
+        return _result(op, inputs, out, None, 0)
+    node = OpNode(op, edges, params, [() if a is None else a.shape for a in plain])
+    if op.plan:
+        node.save(inputs, False)
+    result: Any
+    if op.several:
+        result = tuple([_result(op, inputs, one, node, i) for i, one in enumerate(out)])
+        node.meta = [(t._a.shape, t._a.dtype) for t in result]
+    else:
+        result = _result(op, inputs, out, node, 0)
+        node.meta = [(result._a.shape, result._a.dtype)]
+    if op.plan:
+        node.save_outputs(result if op.several else (result,))
+        if state.hooks:
+            node.pack(*state.hooks[-1])
+    if state.listener is not None:
+        state.listener.node(node)
+    return result
+
+
+def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
+    """Runs an operation on tensors and writes its value over the first of them."""
+    inputs: list[Any] = [target, *(x if x is None or isinstance(x, Tensor) else _number(x, (target, *args)) for x in args)]
+    edges = _edges(op, inputs) if state.enabled and op.formulas else None
+    if edges is not None:
+        _may_change(target)
+    node = None
+    if edges is not None:
+        node = OpNode(op, edges, params, [() if t is None else t._a.shape for t in inputs])
+        node.meta = [(target._a.shape, target._a.dtype)]
+        saved_inputs = list(inputs)
+        if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
+            saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
+        node.save(saved_inputs, True)
+    if target._a.size > 1 and 0 in target._a.strides and any(
+        s == 0 and n > 1 for s, n in zip(target._a.strides, target._a.shape, strict=True)
+    ):  # fmt: skip
+        raise GraphError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Clone it before the change.", "other",
+        )  # fmt: skip
+    _write(op, target, inputs, params)
+    bump(target)
+    if node is not None:
+        rebase(target, node)
+        if op.plan:
+            node.save_outputs((target,), target._base is not None)
+            if state.hooks:
+                node.pack(*state.hooks[-1])
+    return target
+
+
+def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) -> None:
+    array = target._a
+    try:
+        out = inputs[1]._a if op.name == "copy_" else op.value(*[None if t is None else t._a for t in inputs], **params)
+        if op.name != "copy_" and out.dtype.kind == "f" and array.dtype.kind != "f":
+            raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {array.dtype}")
+        if op.name != "copy_" and out.shape != array.shape:
+            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(out.shape)}")
+        array[...] = out
+    except ValueError as error:
+        raise RuntimeError(f"{op.name}: {error}") from None
+
+
+def _may_change(target: Tensor) -> None:
+    base = target._base
+    if base is not None:
+        target.refuse(indirect=False)
+        if base.requires_grad and base.is_leaf:
+            raise GraphError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                "Change it under no_grad(), or a clone of it.", "leaf",
+            )  # fmt: skip
+    if target._req and target.grad_fn is None:
+        raise GraphError(
+            "a leaf Variable that requires grad is being used in an in-place operation. "
+            "Change it under no_grad(), or a clone of it.", "leaf",
+        )  # fmt: skip
+
+
+def rebase(target: Tensor, node: OpNode) -> None:
+    """Gives a tensor that was changed its new history: see NOTE [ Views ] 2."""
+    listener = state.listener
+    if listener is not None:
+        listener.node(node)
+    base = target._base
+    if base is None:
+        _set_history(target, node)
+        return
+    slices = CopySlices(base, target, node)
+    _set_history(base, slices)
+    if listener is not None:
+        listener.node(slices)
+    target.grad_fn  # noqa: B018  its node is made anew now, while the numbers are in order
+
+
+def _set_history(t: Tensor, node: Node) -> None:
+    old = t._fn
+    if t._retains and old is not None and old.retained and t._nr in old.retained:
+        node.retained = {0: old.retained.pop(t._nr)}
+    t._fn, t._nr = node, 0
+
+
+class _Tensors:
+    """The table over recording tensors."""
+
+    def __getattr__(self, name: str) -> Any:
+        op = OPS[name]
+
+        def run(*args: Any, **params: Any) -> Any:
+            return apply(op, *args, **params)
+
+        setattr(self, name, run)
+        return run
+
+
+arrays: Any = values
+tensors: Any = _Tensors()
+
+
+# What the formulas need beside the rows of the table, over arrays and over tensors
+def _over(F: Any) -> None:
+    def sum_to(g: Any, shape: Any) -> Any:
+        mine = g.shape
+        lead = len(mine) - len(shape)
+        dims = tuple(i for i, n in enumerate(mine) if i < lead or shape[i - lead] == 1 and n != 1)
+        if dims:
+            g = F.sum_dim(g, dim=dims, keepdim=True)
+        return F.view(g, shape=tuple(shape)) if lead > 0 else g
+
+    F.sum_to = sum_to
+
+
+def _empty_strided(g: Any, size: Any, stride: Any) -> Any:
+    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+    return values.as_strided(np.empty(span, g.dtype), size, stride, 0)
+
+
+def reshape(t: Tensor, shape: Any) -> Tensor:
+    """A view where the memory allows it, else a copy."""
+    array = t._a
+    if not array.flags.c_contiguous and array.size:
+        try:
+            out = array.reshape(shape)
+        except ValueError:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {array.size}") from None
+        if not shares(array, out):
+            return apply(OPS["unsafe_view"], apply(OPS["contiguous"], t), shape=out.shape)  # type: ignore[no-any-return]
+    return apply(OPS["view"], t, shape=shape)  # type: ignore[no-any-return]
+
+
+def cat(parts: Sequence[Tensor], dim: int) -> Tensor:
+    """Tensors one after the other."""
+    return apply(  # type: ignore[no-any-return]
+        OPS["cat_sized"], *parts, dim=dim, sizes=[0 if p._a.shape == (0,) else p._a.shape[dim] for p in parts]
+    )
+
+
+_over(arrays)
+_over(tensors)
+arrays.reshape = lambda g, shape: g.reshape(shape)
+arrays.cat = lambda *parts, dim: np.concatenate(parts, dim)
+arrays.matrix_product = lambda a, b: a @ b
+arrays.empty_strided = _empty_strided
+tensors.reshape = reshape
+tensors.cat = lambda *parts, dim: cat(parts, dim)
+tensors.matrix_product = lambda a, b: apply(OPS["mm"], a, b)
+tensors.empty_strided = lambda g, size, stride: Tensor(_empty_strided(g._a, size, stride))
+tensors.copy_ = lambda target, source: inplace(OPS["copy_"], target, source)

@@ -11,7 +11,7 @@ import numpy as np
 from .dtypes import array_type, default, device
 from .graph import GraphError
 from .random import default_generator
-from .tensor import Tensor
+from .tensors import Tensor
 
 __all__ = [
     "arange", "as_tensor", "bernoulli", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",

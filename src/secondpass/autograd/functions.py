@@ -13,7 +13,7 @@ from .graph import GraphError
 from .ops import OPS
 from .recording import apply, cat, inplace, reshape
 from .recording import tensors as F
-from .tensor import Tensor
+from .tensors import Tensor
 
 __all__ = ["chunk", "einsum", "flatten", "matmul", "pow", "split", "stack", "where"]
 

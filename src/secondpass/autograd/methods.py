@@ -16,7 +16,7 @@ from .ops import OPS
 from .recording import apply, inplace
 from .recording import tensors as F
 from .state import state
-from .tensor import Tensor
+from .tensors import Tensor
 
 __all__ = ["FUNCTIONS"]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import creation, functions, methods, state, tensor, tracing
+from . import creation, functions, methods, state, tensors, tracing
 from . import random as random_
 from .dtypes import ALIASES, ALL, device, dtype, get_default_dtype, set_default_dtype
-from .recording import tensors
+from .recording import tensors as rows
 
 _GATHERED: dict[str, Any] = {
     **methods.FUNCTIONS,
@@ -17,8 +17,8 @@ _GATHERED: dict[str, Any] = {
     **{name: getattr(state, name) for name in state.__all__ if name not in ("state", "Listener")},
     **ALL,
     **{name: ALL[kind] for name, kind in ALIASES.items()},
-    "Tensor": tensor.Tensor,
-    "Size": tensor.Size,
+    "Tensor": tensors.Tensor,
+    "Size": tensors.Size,
     "device": device,
     "dtype": dtype,
     "get_default_dtype": get_default_dtype,
@@ -34,7 +34,7 @@ _GATHERED: dict[str, Any] = {
     "set_num_threads": lambda count: None,
     "is_grad_enabled": state.is_grad_enabled,
     "strided": "strided",
-    "index_put": tensors.index_put,
+    "index_put": rows.index_put,
     "pi": math.pi,
     "inf": math.inf,
     "nan": math.nan,

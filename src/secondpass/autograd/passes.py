@@ -11,7 +11,7 @@ from .engine import Walk
 from .graph import Edge, GraphError, Node
 from .recording import arrays, tensors
 from .state import set_grad_enabled, state
-from .tensor import Tensor, edge_of
+from .tensors import Tensor, edge_of
 
 __all__ = ["backward", "grad"]
 

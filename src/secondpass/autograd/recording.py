@@ -16,7 +16,7 @@ from .ops.linear import by_columns
 from .ops.shape import layout, shares
 from .place import here
 from .state import state
-from .tensor import SEVERAL, UNRECORDED, Tensor, bump, edge_of
+from .tensors import SEVERAL, UNRECORDED, Tensor, bump, edge_of
 
 __all__ = ["CopySlices", "OpNode", "apply", "arrays", "inplace", "strided_node", "tensors"]
 
@@ -173,7 +173,7 @@ class CopySlices(Node):
         found = list(self.inner.apply([F.contiguous(part)], needed, walk))
         if needed[0]:
             if found[0] is not None:
-                F.copy_(part, F.expand(found[0], shape=self.view[0]))
+                F.copy_(part, found[0])
             found[0] = whole
         return found
 

@@ -60,6 +60,8 @@ define(
 
 def _scatter(x: Any, index: Any, src: Any, dim: int) -> Any:
     out = x.copy()
+    if not out.ndim:
+        return np.array(src, x.dtype)
     np.put_along_axis(out, index, _part(src, index) if isinstance(src, np.ndarray) else src, dim)
     return out
 
@@ -70,6 +72,8 @@ def _part(src: Any, index: Any) -> Any:
 
 def _scatter_add(x: Any, index: Any, src: Any, dim: int) -> Any:
     out = x.copy()
+    if not out.ndim:
+        return out + src
     grid = list(np.indices(index.shape, sparse=True))
     grid[dim] = index
     np.add.at(out, tuple(grid), _part(src, index))
@@ -77,6 +81,8 @@ def _scatter_add(x: Any, index: Any, src: Any, dim: int) -> Any:
 
 
 def _gather(x: Any, index: Any, dim: int) -> Any:
+    if not x.ndim:
+        return x.copy()
     grid = list(np.indices(index.shape, sparse=True))
     grid[dim] = index
     return x[tuple(grid)]
@@ -114,7 +120,7 @@ define(
 define(
     "index_add", "IndexAddBackward0", "self index source", _index_add, {"index": "source", "source": "source"},
     self=lambda F, g, n, index, source: g,
-    source=lambda F, g, n, index, source: F.index_select(g, index, dim=n.params["dim"]),
+    source=lambda F, g, n, index, source: F.expand(F.index_select(g, index, dim=n.params["dim"]), shape=n.shape(2)),
 )  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def _items(F: Any, n: Any, x: Any) -> Any:
 define(
     "bce_with_logits", "BinaryCrossEntropyWithLogitsBackward0", "self target",
     lambda x, t, reduction, count: _reduce(np.logaddexp(x, 0) - x * t, reduction), "self target",
-    self=_logits_grad, target=lambda F, g, n, x, t: _items(F, n, F.mul(g, F.neg(x))),
+    self=_logits_grad, target=lambda F, g, n, x, t: _items(F, n, F.mul(F.neg(x), g)),
 )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ define(
 )  # fmt: skip
 define(
     "sub", "SubBackward0", "self other", _sub,
-    self=lambda F, g, n: g, other=lambda F, g, n: F.neg(_scale(F, g, n.params.get("alpha", 1))),
+    self=lambda F, g, n: g, other=lambda F, g, n: _scale(F, F.neg(g), n.params.get("alpha", 1)),
 )  # fmt: skip
 define(
     "mul", "MulBackward0", "self other", _binary("multiply"), {"other": "self", "self": "other"},

@@ -81,10 +81,8 @@ def _pick(best: str) -> Any:
 
 def _pick_grad(F: Any, g: Any, n: Any, at: Any) -> Any:
     dim, shape = n.params["dim"], n.shape(0)
-    if not shape:
-        return g[0]
     grad = restore(F, g[0], n, shape)
-    return F.scatter(F.new_zeros(grad, shape=shape), restore(F, at, n, shape), grad, dim=dim % len(shape))
+    return F.scatter(F.new_zeros(grad, shape=shape), restore(F, at, n, shape), grad, dim=dim % max(len(shape), 1))
 
 
 for _name, _best in (("max", "argmax"), ("min", "argmin")):
@@ -143,7 +141,7 @@ def _norm_grad(F: Any, g: Any, n: Any, x: Any, r: Any) -> Any:
     if n.params.get("dim") is not None:
         g, r = restore(F, g, n, n.shape(0)), restore(F, r, n, n.shape(0))
     if n.params.get("p", 2) == 1:
-        return F.mul(g, F.sgn(x))
+        return F.mul(F.sgn(x), g)
     return F.mul(g, F.masked_fill(F.div(x, r), F.eq(r, 0.0), value=0.0))
 
 

@@ -150,7 +150,7 @@ def _cut(x: Any, dim: int, part: Any) -> Any:
 
 def _filled(g: Any, shape: Shape, dim: int, part: Any) -> Any:
     out = np.zeros(shape, g.dtype)
-    _cut(out, dim, part)[...] = g
+    out[(slice(None),) * (dim % len(shape)) + (part,)] = g
     return out
 
 
@@ -247,16 +247,15 @@ define("repeat", "RepeatBackward0", "self", lambda x, sizes: np.tile(x, sizes),
 
 def _fold(F: Any, g: Any, shape: Shape, sizes: Shape) -> Any:
     lead = len(sizes) - len(shape)
-    mixed, summed = [], []
-    for i, times in enumerate(sizes):
-        if i < lead:
+    for _ in range(lead):
+        g = F.sum_dim(g, dim=0)
+    mixed: list[int] = []
+    summed = []
+    for times, size in zip(sizes[lead:], shape, strict=True):
+        if times != 1:
             summed.append(len(mixed))
             mixed.append(times)
-        elif times != 1:
-            summed.append(len(mixed))
-            mixed += [times, shape[i - lead]]
-        else:
-            mixed.append(shape[i - lead])
+        mixed.append(size)
     g = F.reshape(g, shape=tuple(mixed))
     return F.sum_dim(g, dim=tuple(summed)) if summed else g
 

@@ -176,3 +176,5 @@ class Failure:
     """Which of the node's buffers was changed or missing (`self`, `weight`)."""
     leaf: int | None = None
     """The parameter behind that buffer, where it is one."""
+    names: tuple[str, ...] = ()
+    """Names of the tensor behind that buffer when the pass failed."""

@@ -6,12 +6,14 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from ..record import Failure, Holding, Node, Owner, Pass, Sighting, Step, Trace
+from ..record import Cut, Failure, Holding, Node, Owner, Pass, Sighting, Step, Trace, Write
+from .cuts import find_cuts
 from .events import PassNote
 from .failure import Graph
 from .graph import buffers, is_leaf
 from .timeline import Moment, Timeline
 from .watcher import Watcher
+from .writes import find_write
 
 __all__ = ["build"]
 
@@ -67,13 +69,15 @@ class _Builder:
     def trace(self, ended: bool) -> Trace:
         passes = tuple(self._pass(n) for n in self.notes)
         nodes = self._nodes()
-        failures = self._failures()
+        writes, failures = self._writes_and_failures()
         trace = Trace(
             nodes=nodes,
             passes=passes,
             steps=tuple(self._step(n) for n in self.steps),
             sightings=tuple(self._sightings()),
             holdings=tuple(self._holdings()),
+            writes=writes,
+            cuts=self._cuts(),
             failures=failures,
             owners=tuple(self._owners()),
             ended=ended,
@@ -189,24 +193,34 @@ class _Builder:
             )
         return found
 
-    def _failures(self) -> tuple[Failure, ...]:
-        found = list(self.watcher.failures)
+    def _writes_and_failures(self) -> tuple[tuple[Write, ...], tuple[Failure, ...]]:
+        known = tuple(self.watcher.failures)
         graph = self.graph
-        if graph is not None:
-            failed = graph.failed
-            stack = self.watcher.files.places(failed.note.key)
-            found.append(
-                Failure(
-                    when=failed.note.when,
-                    kind=failed.kind,
-                    message=str(failed.error),
-                    node=graph.number.get(graph.failing) if graph.failing is not None else None,
-                    place=stack[0] if stack else None,
-                    stack=stack,
-                    saved=graph.buffer,
-                )
-            )
-        return tuple(found)
+        if graph is None:
+            return (), known
+        failed = graph.failed
+        stack = self.watcher.files.places(failed.note.key)
+        write, leaf, names = find_write(graph) if failed.kind == "inplace" else (None, None, [])
+        failure = Failure(
+            when=failed.note.when,
+            kind=failed.kind,
+            message=str(failed.error),
+            node=graph.number.get(graph.failing) if graph.failing is not None else None,
+            place=stack[0] if stack else None,
+            stack=stack,
+            saved=graph.buffer,
+            leaf=leaf,
+            names=tuple(names),
+        )
+        return (write,) if write is not None else (), (*known, failure)
+
+    def _cuts(self) -> tuple[Cut, ...]:
+        graph, log = self.graph, self.watcher.log
+        if graph is None or log is None or graph.failed.kind != "no-grad":
+            return ()
+        note = graph.failed.note
+        before = [n.position for n in self.notes if n.when < note.when]
+        return tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry))
 
     def _sources(self, trace: Trace) -> dict[str, str]:
         files: set[str] = set()
@@ -216,6 +230,9 @@ class _Builder:
                 files.add(event.place.file)
         for node in trace.nodes.values():
             files.update(p.file for p in node.stack)
+        for event in (*trace.writes, *trace.cuts):
+            if event.place is not None:
+                files.add(event.place.file)
         for failure in trace.failures:
             files.update(p.file for p in failure.stack)
         return {f: text for f in files if (text := "".join(linecache.getlines(f)))}

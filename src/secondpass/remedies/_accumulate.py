@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Accumulators of losses that are themselves sent through a pass: what was meant instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._args import pass_calls
+from ._flow import assigned_value, base_of, dotted, names_read, plain, simple, written
+from ._patch import Patch, attached
+from ._project import Project, Scope
+from ._source import Source
+
+__all__ = ["own_loss", "restarted"]
+
+
+def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """The pass through this turn's own loss, the accumulator fed with its number.
+
+    Three ways to write the fault: the root is what a meter gives back (`loss = meter.add(f(x))`), the root is the
+    accumulator (`total += loss; total.backward()`), or something computed from it (`(total / n).backward()`).
+    """
+    for place in (finding.failed, finding.freed):
+        here = project.at(place)
+        if not here:
+            continue
+        source, statement = here
+        scope = source.scope(statement)
+        for call in pass_calls(statement)[:1]:
+            root = call.func.value if isinstance(call.func, cst.Attribute) and dotted(call.func.value) != "torch.autograd" else None
+            if root is None:
+                continue
+            yield from _through_meter(project, source, scope, statement, root)
+            yield from _through_sum(project, source, scope, statement, root, base_of(name))
+
+
+def _before(source: Source, scope: Scope, statement: cst.BaseStatement) -> list[cst.SimpleStatementLine]:
+    """The simple statements above one, nearest first, in the same turn of its loop."""
+    loops = source.loops(statement)
+    region = source.body(loops[0]) if loops else source.body(scope)
+    limit = source.order(statement)
+    return [s for s in simple(region) if isinstance(s, cst.SimpleStatementLine) and source.order(s) < limit][::-1]
+
+
+def _through_meter(
+    project: Project, source: Source, scope: Scope, statement: cst.BaseStatement, root: cst.BaseExpression
+) -> Iterator[tuple[Patch, str]]:
+    """`loss = meter.add(criterion(x), n)` -> `loss = criterion(x)` and `meter.add(loss.item(), n)`."""
+    wanted = dotted(root)
+    tracked = project.tracked(source, scope)
+    for above in _before(source, scope, statement):
+        value = assigned_value(above, wanted) if wanted else None
+        if value is None:
+            continue
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            for arg in value.args:
+                if project.gives_history(arg.value, tracked) and not arg.star:
+                    patch = Patch()
+                    loss = source.code(arg.value)
+                    fed = source.code(value).replace(loss, f"{wanted}.item()", 1)
+                    patch.replace(source, above.body[0], f"{wanted} = {loss}{source.newline}{source.indent(above)}{fed}")
+                    yield patch, f"Send `{wanted}` itself through the pass and give the meter its number"
+        return
+
+
+def _through_sum(
+    project: Project, source: Source, scope: Scope, statement: cst.BaseStatement, root: cst.BaseExpression, name: str
+) -> Iterator[tuple[Patch, str]]:
+    """`total += loss; total.backward()` -> `total += loss.item(); loss.backward()`."""
+    behind = names_read(root)
+    for above in _before(source, scope, statement):
+        small = above.body[0]
+        if written(above) & behind and isinstance(small, cst.Assign) and name not in written(above):
+            behind |= names_read(small.value)
+        added = _added(small, name)
+        if added is None or not (name in behind or not name):
+            continue
+        patch = Patch()
+        own = dotted(added)
+        if own is None:
+            own = "batch_loss"
+            patch.replace(source, small, f"{own} = {source.code(added)}{source.newline}{source.indent(above)}"
+                          + source.code(small).replace(source.code(added), f"{own}.item()", 1))
+        else:
+            patch.replace(source, added, attached(source, added, ".item()"))
+        patch.replace(source, root, own)
+        yield patch, f"Send `{own}` through the pass; `{name}` keeps the number"
+        return
+
+
+def _added(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | None:
+    """What a statement adds to (or puts into) the accumulator."""
+    if isinstance(small, cst.AugAssign) and dotted(small.target) == name:
+        return small.value
+    if isinstance(small, cst.Assign) and dotted(small.targets[0].target) == name and isinstance(small.value, cst.BinaryOperation):
+        if isinstance(small.value.operator, cst.Add):
+            left, right = small.value.left, small.value.right
+            if dotted(left) == name:
+                return right
+            if dotted(right) == name:
+                return left
+    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and isinstance(small.value.func, cst.Attribute):
+        call = small.value
+        holder = dotted(call.func.value)  # type: ignore[union-attr]
+        if holder and (holder == name or name.startswith(holder + ".")) and call.args:
+            return call.args[0].value
+    return None
+
+
+def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """The accumulator starts anew in every turn: its first assignment moves (or is repeated) where the turn begins.
+
+    Added up in a loop inside the turn of the pass: starts at the beginning of that turn. Added up in the same loop as
+    a pass under a condition (every k-th turn): starts again behind the pass.
+    """
+    name = base_of(name)
+    for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
+        site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
+        body = source.body(scope)
+        starts = [s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name), name)]
+        if site is None or not starts:
+            continue
+        loops = source.loops(site)
+        start = starts[0]
+        turn = next((lp for lp in loops if not source.inside(start, lp)), None)
+        if turn is None:
+            continue
+        line = source.code(start)
+        patch = Patch()
+        inner = source.body(turn)
+        if source.within(site, inner) is site or isinstance(source.owner(site), cst.With):
+            adds = next((s for s in simple(inner) if _added_in(s, name)), None)
+            anchor = source.within(adds, inner) if adds is not None else inner[0]
+            patch.insert_before(source, anchor or inner[0], line.splitlines())
+            others = [s for s in simple(body) if s is not start and source.order(start) < source.order(s) < source.order(turn)]
+            if not any(plain(name) in names_read(s) for s in others) and not _read_after(source, body, turn, name):
+                patch.delete(source, start)
+            yield patch, f"Start `{name}` anew in every turn"
+        else:
+            anchor = _last_update(source, site)
+            patch.insert_after(source, anchor, line.splitlines())
+            yield patch, f"Start `{name}` anew behind the pass"
+
+
+def _last_update(source: Source, site: cst.BaseStatement) -> cst.BaseStatement:
+    """The last statement of the block of the pass: whatever still wants the sum has had it."""
+    block = source.block(site)
+    last = block[-1]
+    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return | cst.Continue | cst.Break | cst.Raise)
+    return block[-2] if leaves and len(block) > 1 else last
+
+
+def _added_in(statement: cst.BaseStatement, name: str) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and any(_added(s, name) is not None for s in statement.body)
+
+
+def _read_after(source: Source, body: list[cst.BaseStatement], turn: cst.CSTNode, name: str) -> bool:
+    return any(source.order(s) > source.span(turn).end and name in names_read(s) for s in body)
+
+
+def _fresh(value: cst.BaseExpression | None, name: str) -> bool:
+    """An initial value: a literal, an empty container, zeros."""
+    if isinstance(value, cst.BaseNumber | cst.UnaryOperation):
+        return True
+    if isinstance(value, cst.List | cst.Tuple | cst.Dict):
+        return not value.elements
+    if isinstance(value, cst.Call):
+        last = (dotted(value.func) or "").rsplit(".", 1)[-1]
+        return last in {"zeros", "tensor", "list", "dict", "deque", "zeros_like", "new_zeros", "float", "as_tensor"}
+    return False

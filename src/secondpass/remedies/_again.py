@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The forward repeated: before a second pass, before every step, before an access to a graph that is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._args import pass_calls
+from ._flow import dotted, history_slice, method_call, names_read, simple, written
+from ._moves import makes_leaf, movable, put, readers
+from ._project import Project
+from ._source import Source
+from ._ways import Way
+
+__all__ = ["before_second_pass", "for_access", "per_step"]
+
+
+def before_second_pass(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """Repeats, between two passes of one function, what the second one's root is computed from."""
+    if finding.freed is None or finding.failed is None:
+        return
+    writer = _writer(finding, project)
+    for source, scope in project.scopes(finding.failed, finding.freed):
+        first = project.sites(source, scope, finding.freed)
+        second = project.sites(source, scope, finding.failed)
+        if not first or not second or first[0] is second[-1] or source.order(first[0]) > source.order(second[-1]):
+            continue
+        one, two = first[0], second[-1]
+        body = source.body(scope)
+        tracked = project.tracked(source, scope)
+        chosen = history_slice(source, two, names_read(two), tracked, body)
+        chosen = [s for s in chosen if not makes_leaf(project, s) and source.order(s) < source.order(one)]
+        last = _last_write(source, body, one, two)
+        for part in (_depending(chosen, writer), chosen):
+            if not part:
+                continue
+            late = [s for s in history_slice(source, two, names_read(two), tracked, body) if source.order(s) > source.order(last)]
+            block = source.block(last)
+            target = min([*late, two], key=source.order)
+            anchor, after = source.within(target, block), False
+            if anchor is None:
+                anchor, after = last, True
+            way = Way(title="Run the forward again for the second pass", safe=False, why="the second pass sees the parameters as they are then")
+            moved = movable(source, part, body, (0, source.order(two)))
+            put(way.patch, source, part, anchor, after=after, moved=moved)
+            yield way
+
+
+def _last_write(source: Source, body: list[cst.BaseStatement], one: cst.BaseStatement, two: cst.BaseStatement) -> cst.BaseStatement:
+    """The last step between two statements, or the first of them."""
+    steps = [s for s in simple(body) if source.order(one) < source.order(s) < source.order(two) and method_call(s, "step")]
+    steps = [s for s in steps if isinstance(s, cst.SimpleStatementLine)]
+    return steps[-1] if steps else one
+
+
+def _writer(finding: Finding, project: Project) -> set[str]:
+    """What was changed between: the networks of the optimizer that stepped there."""
+    from .detach import stepped
+
+    for place in (finding.freed,):
+        here = project.at(place)
+        call = method_call(here[1], "step") if here else None
+        if call is not None and isinstance(call.func, cst.Attribute):
+            return project.optimizers.get(dotted(call.func.value) or "", set())
+    return stepped(project, finding.freed)
+
+
+def _depending(chosen: list[cst.BaseStatement], names: set[str]) -> list[cst.BaseStatement]:
+    """Those statements that use what was changed, and what depends on them."""
+    hot, out = set(names), []
+    for statement in chosen:
+        if names_read(statement) & hot:
+            out.append(statement)
+            hot |= written(statement)
+    return out
+
+
+def per_step(finding: Finding, project: Project) -> Iterator[Way]:
+    """Clearing, forward and pass go into the loop that steps."""
+    place = finding.failed
+    for source, scope in project.scopes(place, finding.used, finding.freed):
+        body = source.body(scope)
+        for step in [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]:
+            loops = source.loops(step)
+            if not loops:
+                continue
+            loop = loops[0]
+            if any(pass_calls(s) for s in simple(source.body(loop))):
+                continue
+            passes = [s for s in simple(body) if pass_calls(s) and source.order(s) < source.order(loop) and isinstance(s, cst.SimpleStatementLine)]
+            if not passes:
+                continue
+            last = passes[-1]
+            chain = history_slice(source, last, names_read(last), project.tracked(source, scope), body)
+            chain = [s for s in chain if not makes_leaf(project, s) and _same_turn(source, s, loop)]
+            clears = [s for s in simple(body) if method_call(s, "zero_grad") and source.order(s) < source.order(loop) and _same_turn(source, s, loop)]
+            group = sorted({id(s): s for s in [*chain, *clears, last]}.values(), key=source.order)
+            way = Way(title="Compute loss and gradient in every step", safe=True, why="a gradient belongs to the parameters it was computed with")
+            inner = source.body(loop)
+            if inner:
+                put(way.patch, source, group, inner[0], moved=movable(source, group, body, (0, source.order(loop))))
+                yield way
+
+
+def _same_turn(source: Source, statement: cst.BaseStatement, loop: cst.CSTNode) -> bool:
+    return all(source.inside(loop, outer) for outer in source.loops(statement)) and isinstance(statement, cst.SimpleStatementLine)
+
+
+def for_access(finding: Finding, project: Project) -> Iterator[Way]:
+    """A fresh graph, never sent through a pass, for whoever reads its buffers."""
+    if finding.failed is None:
+        return
+    for source, scope in project.scopes(finding.failed):
+        for site in project.sites(source, scope, finding.failed)[-1:]:
+            body = source.body(scope)
+            tracked = project.tracked(source, scope)
+            roots = {n for n in names_read(site) if n in tracked}
+            chosen = history_slice(source, site, roots, tracked, body)
+            chosen = [s for s in chosen if not makes_leaf(project, s)]
+            if chosen and readers(source, [site], set().union(*(written(s) for s in chosen))):
+                way = Way(title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers")
+                put(way.patch, source, chosen, site)
+                yield way

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings with their remedies written out."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from ..record import Finding, Remedy
+from ._patch import diff_of, edits_of
+from ._project import Project
+from ._ways import Way
+
+__all__ = ["attach", "candidates"]
+
+# What else may be right for a cause, best first, beyond what the cause itself proposed: the proof decides.
+_ALSO: dict[str, tuple[str, ...]] = {
+    "repeated-backward": ("recompute", "other", "detach"),
+    "shared-forward": ("combine-losses", "recompute", "retain-graph"),
+    "carried-state": ("detach",),
+    "hoisted-forward": ("recompute", "detach"),
+    "accumulated-loss": ("other", "item", "detach", "combine-losses"),
+    "crossed-networks": ("detach", "recompute", "reorder"),
+    "stored-history": ("detach", "recompute"),
+    "freed-access": ("reorder", "recompute", "other"),
+    "missing-create-graph": ("create-graph",),
+    "silent-reuse": ("detach", "recompute", "other"),
+    "step-between": ("reorder", "recompute"),
+    "inplace-change": ("clone",),
+    "lost-history": ("keep-history",),
+    "graph-leak": ("item", "detach"),
+    "needless-retain": ("drop-retain",),
+    "missing-zero-grad": ("add-zero-grad",),
+    "misplaced-zero-grad": ("reorder",),
+    "stale-gradient": ("recompute", "other"),
+    "unreached-parameter": ("reorder", "keep-history", "other"),
+    "swallowed-error": ("detach", "recompute", "combine-losses"),
+}
+
+
+def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] | None = None) -> Finding:
+    """The finding with `edits` and `diff` filled in for each remedy that can be written. Never raises."""
+    try:
+        project = Project(root, sources)
+        project.open(finding)
+        out = []
+        for remedy in finding.remedies:
+            ways = _ways(finding, remedy, project)
+            out.append(next(ways, remedy))
+        return dataclasses.replace(finding, remedies=tuple(out))
+    except Exception:
+        # A message without a patch is still a message; this runs while somebody else's program is failing.
+        return finding
+
+
+def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
+    """Every repair that could be right, best first, each with edits; no two with the same result."""
+    project.open(finding)
+    asked = [r for r in finding.remedies]
+    kinds = [r.kind for r in asked]
+    place = finding.failed
+    for kind in _ALSO.get(finding.cause, ()):
+        if kind not in kinds:
+            name = finding.carrier.name if finding.carrier else ""
+            asked.append(Remedy(kind, kind.replace("-", " ").capitalize(), target=name, place=place))
+    seen: set[str] = set()
+    out: list[Remedy] = []
+    for remedy in asked:
+        for found in _ways(finding, remedy, project):
+            if found.diff not in seen:
+                seen.add(found.diff)
+                out.append(found)
+    return tuple(out)
+
+
+def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy]:
+    """The forms of one kind of remedy, as remedies with edits."""
+    try:
+        propose = import_module(f".{remedy.kind.replace('-', '_')}", __package__).propose
+    except ModuleNotFoundError:
+        return
+    ways: Iterator[Way] = iter(propose(finding, remedy, project))
+    while True:
+        try:
+            way = next(ways)
+        except StopIteration:
+            return
+        except Exception:  # one form that we cannot write must not take the others with it
+            return
+        found = _written(way, remedy)
+        if found:
+            yield found
+
+
+def _written(way: Way, remedy: Remedy) -> Remedy | None:
+    try:
+        new = way.patch.result()
+    except ValueError:
+        return None
+    old = way.patch.originals()
+    if not new:
+        return None
+    for file, text in new.items():
+        try:
+            ast.parse(text, file)
+        except (SyntaxError, ValueError):
+            return None
+    edits = tuple(e for file in sorted(new) for e in edits_of(file, old[file], new[file]))
+    return dataclasses.replace(
+        remedy, title=way.title or remedy.title, safe=way.safe, why=way.why, edits=edits, diff=diff_of(old, new)
+    )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A cached result with history: computed anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._flow import base_of, dotted, plain, simple, written
+from ._moves import lines_of
+from ._patch import Patch
+from ._project import Project
+from ._source import Source, Span
+from ._ways import Way
+
+__all__ = ["uncached"]
+
+_WHY = "a cached graph is spent by the first pass; the parameters that it depends on change anyway"
+
+
+def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """`if self.x is None: self.x = f()` without its condition; `@cache` without the decorator."""
+    wanted = base_of(name)
+    for source in project.sources:
+        for node in [s for s in simple(source.module, nested=True) if isinstance(s, cst.If) and s.orelse is None]:
+            body = source.body(node)
+            stored = {plain(w) for s in simple(body) for w in written(s)}
+            held = [w for w in stored if w == wanted or w.split("[")[0] == wanted or wanted == w.rsplit(".", 1)[-1]]
+            if held and _asks(source.code(node.test), held):
+                way = Way(title=f"Compute `{held[0]}` each time", safe=True, why=_WHY)
+                _unwrap(way.patch, source, node)
+                yield way
+        for function in source.functions:
+            for decorator in function.decorators:
+                called = dotted(getattr(decorator.decorator, "func", decorator.decorator)) or ""
+                if called.rsplit(".", 1)[-1] in {"cache", "lru_cache", "cached_property"} and _built_there(finding, source, function):
+                    way = Way(title=f"Do not cache `{function.name.value}`", safe=True, why=_WHY)
+                    text = f"@property{source.newline}" if called.endswith("cached_property") else ""
+                    start = source.offset(source.line_of(decorator))
+                    indent = source.text[start : source.span(decorator).start] if text else ""
+                    end = source.offset(source.last_line(decorator) + 1)
+                    way.patch.replace(source, Span(start, end), indent + text)
+                    yield way
+
+
+def _asks(test: str, names: list[str]) -> bool:
+    """Whether a condition asks if the value is already there."""
+    if not any(n.rsplit(".", 1)[-1].split("[")[0] in test for n in names):
+        return False
+    return any(word in test for word in ("is None", "not in", "not hasattr", "not ", "len(", "== 0"))
+
+
+def _built_there(finding: Finding, source: Source, function: cst.FunctionDef) -> bool:
+    place = finding.built
+    return place is not None and place.file == source.file and source.line_of(function) <= place.line <= source.last_line(function)
+
+
+def _unwrap(patch: Patch, source: Source, node: cst.If) -> None:
+    indent = source.indent(node)
+    lines = [line for s in source.body(node) for line in lines_of(source, s, comments=True)]
+    text = "".join(f"{indent}{line}{source.newline}" if line else source.newline for line in lines)
+    patch.replace(source, source.lines_span(node), text)

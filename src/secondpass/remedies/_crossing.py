@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where state crosses from one iteration to the next: the place for a detach.
+
+NOTE [ Where to cut ]
+1. After the pass that frees, never inside the forward: a forward that is called several times before one pass (a step of
+   time at a time) needs the history between its calls.
+2. After the last assignment of the name in that turn of the loop, or the next line would bring the history back.
+3. Under the same condition as the pass: a pass every k-th turn wants the history of k turns.
+4. Everything that crosses together is cut together: of `h` and `c`, one alone repairs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ..record import Finding, Place
+from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
+from ._project import Project, Scope, _pairs
+from ._source import Loop, Source
+
+__all__ = ["Crossing", "crossings", "head_of"]
+
+_UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Put the cut behind (or before) a statement."""
+
+    source: Source
+    anchor: cst.BaseStatement
+    names: tuple[str, ...]
+    after: bool = True
+    guard: bool = False
+    """The first value may be None."""
+
+
+def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
+    """The places where a name crosses, best first."""
+    name = base_of(name)
+    places = [p for p in (finding.freed, finding.failed, finding.used) if p]
+    for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
+        if not _owns(source, scope, name, project):
+            continue
+        for place in places:
+            yield from _after_pass(project, source, scope, name, place)
+    if "." in name:
+        yield from _through_object(finding, name, project)
+    for source, scope in project.scopes(finding.used, finding.built, finding.failed):
+        if isinstance(scope, cst.FunctionDef) and _owns(source, scope, name, project):
+            body = source.body(scope)
+            if body and carried_in(body, name, source):
+                anchor, after = head_of(source, scope)
+                names = _together(project, source, scope, body, name)
+                yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
+
+
+def _after_pass(project: Project, source: Source, scope: Scope, name: str, place: Place) -> Iterator[Crossing]:
+    sites = project.sites(source, scope, place)
+    if not sites:
+        return
+    site = sites[-1]
+    loops = source.loops(site)
+    loop = next((lp for lp in loops if carried_in(source.body(lp), name, source)), None)
+    if loop is None:
+        # An attribute or a global may be carried by functions that the loop calls, or by calls of this function.
+        if not ("." in name or _declared(source, scope, name)):
+            return
+        loop = loops[0] if loops else None
+    region = source.body(loop) if loop is not None else source.body(scope)
+    anchor = _level(source, site, loop)
+    tracked = project.tracked(source, scope)
+    late = [
+        s
+        for s in simple(region)
+        if source.order(s) > source.order(anchor) and name in written(s) and _brings_history(project, s, name, tracked)
+    ]
+    if late:
+        anchor = _level(source, late[-1], loop)
+    anchor = _past_updates(source, anchor)
+    if _leaves(anchor):
+        return
+    yield Crossing(source, anchor, _together(project, source, scope, region, name))
+
+
+def _level(source: Source, statement: cst.BaseStatement, loop: Loop | None) -> cst.BaseStatement:
+    """The statement itself, or the inner loop around it: cuts belong to the loop that carries (rule 3 keeps an `if`)."""
+    for inner in reversed(source.loops(statement)):
+        if loop is None or (inner is not loop and source.inside(inner, loop)):
+            return inner
+    return statement
+
+
+def _past_updates(source: Source, anchor: cst.BaseStatement) -> cst.BaseStatement:
+    """Behind the step that belongs to the pass: that is where people write it."""
+    block = source.block(anchor)
+    for following in block[next((i for i, s in enumerate(block) if s is anchor), len(block)) + 1 :]:
+        if not isinstance(following, cst.SimpleStatementLine) or not isinstance(following.body[0], cst.Expr):
+            break
+        called = {(dotted(c.func) or "").rsplit(".", 1)[-1] for c in calls(following)}
+        if not called & _UPDATES:
+            break
+        anchor = following
+    return anchor
+
+
+def _leaves(statement: cst.BaseStatement) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and any(
+        isinstance(s, cst.Return | cst.Raise | cst.Continue | cst.Break) for s in statement.body
+    )
+
+
+def _brings_history(project: Project, statement: cst.BaseStatement, name: str, tracked: set[str]) -> bool:
+    for small in getattr(statement, "body", []) if isinstance(statement, cst.SimpleStatementLine) else []:
+        value = getattr(small, "value", None)
+        if value is not None and project.gives_history(value, tracked | {name}):
+            return True
+    return False
+
+
+def _together(project: Project, source: Source, scope: Scope, region: list[cst.BaseStatement], name: str) -> tuple[str, ...]:
+    """The name and its companions: assigned from history in this region and read in its next turn (rule 4)."""
+    tracked = project.tracked(source, scope)
+    regions = [region]
+    if name.startswith("self."):
+        owner = source.class_of(scope)
+        regions += [source.body(f) for f in source.functions if owner is not None and source.class_of(f) is owner and f is not scope]
+    found = [name]
+    for body in regions:
+        own = [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], cst.Assign)]
+        for statement in own:
+            for other in sorted(written(statement)):
+                if other in found or "[" in other or ("." in other) != ("." in name) or other.split(".")[0] == "_":
+                    continue
+                if name.rpartition(".")[0] != other.rpartition(".")[0] or not carried_in(body, other, source):
+                    continue
+                if _brings_history(project, statement, other, tracked | {name}) and not _module_like(project, source, other):
+                    found.append(other)
+    return tuple(found)
+
+
+def _module_like(project: Project, source: Source, name: str) -> bool:
+    return any(name in modules for modules in project.optimizers.values()) or name in project.optimizers
+
+
+def _owns(source: Source, scope: Scope, name: str, project: Project) -> bool:
+    """Whether assigning the name in this function changes the variable that is meant."""
+    first = name.split(".")[0]
+    if isinstance(scope, cst.Module):
+        return any(first in {w.split(".")[0] for w in written(s)} for s in simple(source.body(scope)))
+    params = {p.name.value for p in (*scope.params.params, *scope.params.kwonly_params)}
+    local = {w.split(".")[0].split("[")[0] for s in simple(source.body(scope)) for w in written(s)}
+    if "." in name:
+        if first == "self":
+            owner = source.class_of(scope)
+            return "self" in params and owner is not None and any(
+                name in written(s) for f in source.functions if source.class_of(f) is owner for s in simple(source.body(f))
+            )
+        return first in params | local or _declared(source, scope, first) or _outer(source, scope, first)
+    return first in params | local
+
+
+def _outer(source: Source, scope: Scope, name: str) -> bool:
+    return any(name in written(s) for s in simple(source.body(source.module)))
+
+
+def _declared(source: Source, scope: Scope, name: str) -> bool:
+    """`global name` or `nonlocal name`."""
+    for statement in simple(source.body(scope)):
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Global | cst.Nonlocal) and name in {n.name.value for n in small.names}:
+                return True
+    return False
+
+
+def _through_object(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
+    """`self.h` of a module, cut where the training loop knows the module as `model`: `model.h`."""
+    attribute = name.rpartition(".")[2]
+    owners = {
+        source.class_of(f).name.value  # type: ignore[union-attr]
+        for source in project.sources
+        for f in source.functions
+        if source.class_of(f) is not None
+        for s in simple(source.body(f))
+        if f"self.{attribute}" in written(s)
+    }
+    bound = {
+        target
+        for source in project.sources
+        for s in simple(source.module, nested=True)
+        if isinstance(s, cst.SimpleStatementLine)
+        for small in s.body
+        if isinstance(small, cst.Assign)
+        for target, call in _pairs(small, small.value)
+        if (dotted(call.func) or "").rsplit(".", 1)[-1] in owners
+    }
+    for place in [p for p in (finding.freed, finding.failed) if p]:
+        for source, scope in project.scopes(place):
+            sites = project.sites(source, scope, place)
+            if not sites:
+                continue
+            called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
+            for known in sorted(bound, key=len):
+                if any(c == known or c.startswith(known + ".") for c in called):
+                    anchor = _past_updates(source, sites[-1])
+                    if not _leaves(anchor):
+                        names = _together_on(project, attribute, known)
+                        yield Crossing(source, anchor, names)
+
+
+def _together_on(project: Project, attribute: str, known: str) -> tuple[str, ...]:
+    for source in project.sources:
+        for f in source.functions:
+            body = source.body(f)
+            if any(f"self.{attribute}" in written(s) for s in simple(body)) and carried_in(body, f"self.{attribute}", source):
+                names = _together(project, source, f, body, f"self.{attribute}")
+                return tuple(known + n.removeprefix("self") for n in names)
+    return (f"{known}.{attribute}",)
+
+
+def head_of(source: Source, scope: cst.FunctionDef) -> tuple[cst.BaseStatement, bool]:
+    """Where a function's work begins: behind its docstring and `global`, before its first statement."""
+    body = source.body(scope)
+    last = None
+    for statement in body:
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        doc = isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString)
+        if not (doc or isinstance(small, cst.Global | cst.Nonlocal)):
+            break
+        last = statement
+    return (last, True) if last is not None else (body[0], False)
+
+
+def _may_be_none(project: Project, name: str) -> bool:
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            if plain(name) in written(statement):
+                for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                    value = getattr(small, "value", None)
+                    if isinstance(value, cst.Name) and value.value == "None":
+                        return True
+    return False

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How to write `x = x.detach()` when `x` may be a tuple, a list, a dict or nested.
+
+The source usually tells: what is assigned, what a function returns, how it is indexed. Where it does not, the forms are
+tried one after the other and the proof decides.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ._flow import _expressions, dotted, plain, reads, simple, written
+from ._project import Project
+from ._source import Source
+
+__all__ = ["detached", "guess"]
+
+_FORMS = {
+    "tensor": "{n} = {n}.detach()",
+    "tuple": "{n} = tuple(part.detach() for part in {n})",
+    "list": "{n} = [part.detach() for part in {n}]",
+    "dict": "{n} = {{key: value.detach() for key, value in {n}.items()}}",
+    "tuples": "{n} = [tuple(part.detach() for part in layer) for layer in {n}]",
+    "record": "{n} = type({n})(*(part.detach() for part in {n}))",
+}
+_ORDER = ("tensor", "tuple", "list", "dict", "tuples", "record")
+_MODULES = {"LSTM": "tuple-second", "GRU": "tensor", "RNN": "tensor", "LSTMCell": "pair", "GRUCell": "tensor", "RNNCell": "tensor"}
+
+
+def detached(name: str, form: str) -> str:
+    """The statement that takes the history off a name."""
+    return _FORMS[form].format(n=name)
+
+
+def guess(project: Project, name: str) -> list[str]:
+    """The forms that a name may have, likeliest first."""
+    votes = dict.fromkeys(_ORDER, 0)
+    wanted = plain(name)
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            for form in _written_forms(project, source, statement, wanted, depth=3):
+                votes[form] += 3
+        for form in _read_forms(source, wanted):
+            votes[form] += 1
+    if votes["tensor"] == 0 and not any(votes.values()):
+        votes["tensor"] = 1
+    return sorted(_ORDER, key=lambda f: (-votes[f], _ORDER.index(f)))
+
+
+def _written_forms(project: Project, source: Source, statement: cst.BaseStatement, name: str, depth: int) -> list[str]:
+    if not isinstance(statement, cst.SimpleStatementLine) or name not in written(statement):
+        return []
+    found = []
+    for small in statement.body:
+        if not isinstance(small, cst.Assign):
+            continue
+        for target in small.targets:
+            if dotted(target.target) == name:
+                found += _forms_of(project, source, small.value, depth)
+            elif isinstance(target.target, cst.Tuple):
+                places = [dotted(e.value) for e in target.target.elements]
+                if name in places:
+                    found += _element_forms(project, source, small.value, places.index(name), depth)
+    return found
+
+
+def _forms_of(project: Project, source: Source, value: cst.BaseExpression, depth: int) -> list[str]:
+    """The form of an expression's value."""
+    if isinstance(value, cst.Tuple):
+        return ["tuple"]
+    if isinstance(value, cst.List | cst.ListComp):
+        inner = value.elt if isinstance(value, cst.ListComp) else (value.elements[0].value if value.elements else None)
+        return ["tuples" if isinstance(inner, cst.Tuple) else "list"]
+    if isinstance(value, cst.Dict | cst.DictComp):
+        return ["dict"]
+    if isinstance(value, cst.BinaryOperation):
+        return ["tensor"]
+    if isinstance(value, cst.Call) and depth:
+        func = dotted(value.func) or ""
+        if func in {"tuple", "list", "dict"}:
+            return [func]
+        kind = _module_kind(project, func)
+        if kind:
+            return ["tuple"] if kind == "pair" else ["tensor"]
+        if func.startswith("torch."):
+            return ["tensor"]
+        out = []
+        for where, function in project.callees(value):
+            for returned in _returns(where, function):
+                out += _forms_of(project, where, returned, depth - 1) if not isinstance(returned, cst.Name) else []
+        return out
+    return []
+
+
+def _element_forms(project: Project, source: Source, value: cst.BaseExpression, index: int, depth: int) -> list[str]:
+    """The form of one element of an expression that is taken apart."""
+    if isinstance(value, cst.Tuple) and index < len(value.elements):
+        return _forms_of(project, source, value.elements[index].value, depth)
+    if not isinstance(value, cst.Call) or not depth:
+        return []
+    kind = _module_kind(project, dotted(value.func) or "")
+    if kind:
+        return ["tuple"] if kind == "tuple-second" and index == 1 else ["tensor"]
+    out = []
+    for where, function in project.callees(value):
+        for returned in _returns(where, function):
+            if isinstance(returned, cst.Tuple) and index < len(returned.elements):
+                element = returned.elements[index].value
+                inner = dotted(element)
+                if inner:
+                    for statement in simple(where.body(function)):
+                        out += _written_forms(project, where, statement, inner, depth - 1)
+                else:
+                    out += _forms_of(project, where, element, depth - 1)
+    return out
+
+
+def _returns(source: Source, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+    return [
+        small.value
+        for s in simple(source.body(function))
+        if isinstance(s, cst.SimpleStatementLine)
+        for small in s.body
+        if isinstance(small, cst.Return) and small.value is not None
+    ]
+
+
+def _module_kind(project: Project, name: str) -> str | None:
+    """What a recurrent module called by this name returns, where the source makes it one."""
+    last = name.rsplit(".", 1)[-1]
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            if any(w.rsplit(".", 1)[-1] == last for w in written(statement)):
+                for node in _expressions(statement):
+                    if isinstance(node, cst.Call):
+                        made = (dotted(node.func) or "").rsplit(".", 1)[-1]
+                        if made in _MODULES:
+                            return _MODULES[made]
+    return None
+
+
+def _read_forms(source: Source, name: str) -> list[str]:
+    found = []
+    for node in reads(source.module, name) + [r for f in source.functions for r in reads(f, name)]:
+        outer = source.parent.get(node)
+        if isinstance(outer, cst.Subscript) and outer.value is node:
+            index = outer.slice[0].slice if outer.slice else None
+            if isinstance(index, cst.Index) and len(outer.slice) == 1:
+                if isinstance(index.value, cst.SimpleString):
+                    found.append("dict")
+                elif isinstance(index.value, cst.Integer):
+                    found.append("tuple")
+        elif isinstance(outer, cst.Attribute) and outer.attr.value in {"items", "values", "keys"}:
+            found.append("dict")
+        elif isinstance(outer, cst.Assign) and outer.value is node and isinstance(outer.targets[0].target, cst.Tuple):
+            found.append("tuple")
+        elif isinstance(outer, cst.BinaryOperation | cst.UnaryOperation):
+            found.append("tensor")
+    return found

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forward that was run once, outside the loop or closure: into it."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._flow import base_of, history_slice, names_read, reads, simple, written
+from ._moves import lines_of, makes_leaf, movable, put, readers
+from ._patch import Patch
+from ._project import Project, Scope
+from ._source import Source, walk
+from ._ways import Way
+
+__all__ = ["across_functions", "into_the_turn"]
+
+_WHY = "what depends on the parameters is computed with the parameters of this turn"
+
+
+def into_the_turn(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """Moves the assignments behind a name into the loop or closure that sends it through a pass."""
+    name = base_of(name)
+    for source, scope in project.scopes(finding.failed, finding.used, finding.freed, finding.built):
+        body = source.body(scope)
+        starts = [s for s in simple(body) if name in written(s) and isinstance(s, cst.SimpleStatementLine)]
+        starts = [s for s in starts if not makes_leaf(project, s)]
+        if not starts:
+            continue
+        for region in _regions(finding, project, source, scope, name, starts[0]):
+            for tracked in (project.tracked(source, scope) | {name}, None):
+                chosen = history_slice(source, region, {name}, tracked, body)
+                chosen = [s for s in chosen if not makes_leaf(project, s) and not source.inside(s, region)]
+                # Only what stands in the same turn of the outer loops: a start value set elsewhere is not a forward.
+                chosen = [s for s in chosen if not _in_other_loop(source, s, region)]
+                if not chosen or not any(name in written(s) for s in chosen):
+                    continue
+                way = Way(title=f"Compute `{name}` inside {_word(region)}", safe=True, why=_WHY)
+                _move_in(way.patch, source, body, region, chosen)
+                yield way
+
+
+def _word(region: cst.CSTNode) -> str:
+    return f"`{region.name.value}`" if isinstance(region, cst.FunctionDef) else "the loop"
+
+
+def _in_other_loop(source: Source, statement: cst.BaseStatement, region: cst.CSTNode) -> bool:
+    return any(not source.inside(region, loop) for loop in source.loops(statement))
+
+
+def _regions(
+    finding: Finding, project: Project, source: Source, scope: Scope, name: str, start: cst.BaseStatement
+) -> Iterator[cst.CSTNode]:
+    """Loops and closures that read the name, come to the pass and do not contain the assignment; innermost first."""
+    place = finding.failed or finding.used
+    found: list[cst.CSTNode] = []
+    for node in [n for f in [scope, *(g for g in walk(scope) if isinstance(g, cst.FunctionDef) and g is not scope)] for n in reads(f, name)]:
+        for outer in source.up(node):
+            if outer is scope:
+                break
+            if isinstance(outer, cst.For | cst.While | cst.FunctionDef) and not source.inside(start, outer) and source.body(outer):
+                if source.order(outer) > source.order(start) and not any(outer is f for f in found):
+                    found.append(outer)
+    for region in sorted(found, key=lambda r: -source.order(r)):
+        if place is None or project.leads_to(source, region, place):
+            yield region
+
+
+def _move_in(patch: Patch, source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, chosen: list[cst.BaseStatement]) -> None:
+    names = set().union(*(written(s) for s in chosen))
+    inner = source.body(region)
+    first = readers(source, inner, names)
+    anchor = (source.within(first[0], inner) if first else None) or inner[0]
+    span = source.span(region)
+    stays = 0, span.start
+    moving = movable(source, chosen, body, stays)
+    if isinstance(region, cst.FunctionDef):
+        moving = movable(source, moving, body, (span.end, len(source.text)))
+    elif isinstance(region, cst.While):
+        moving = [s for s in moving if not written(s) & names_read(region.test)]
+    put(patch, source, chosen, anchor, moved=moving)
+
+
+def across_functions(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """An attribute (or global) that one function computes and another one's loop uses: assigned again in that loop.
+
+    Local names of the computing function are written as the attributes that it stored them in.
+    """
+    name = base_of(name)
+    home = _home(project, name)
+    if home is None:
+        return
+    source, scope = home
+    names = project.tracked(source, scope)
+    body = source.body(scope)
+    starts = [s for s in simple(body) if name in written(s)]
+    chosen = history_slice(source, starts[-1], names_read(starts[-1]) - {name}, names, body)
+    chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, s)]
+    known = _known_as(source, scope)
+    local = {w for s in chosen for w in written(s)}
+    for where, using in project.scopes(finding.failed, finding.used, finding.freed):
+        if using is scope or where.file != source.file:
+            continue
+        sites = project.sites(where, using, finding.failed) if finding.failed else []
+        for site in sites[-1:]:
+            loops = where.loops(site)
+            region = where.body(loops[0]) if loops else where.body(using)
+            first = readers(where, region, {name})
+            anchor = where.within(first[0], region) if first else where.within(site, region)
+            if anchor is None:
+                continue
+            free = {n for s in chosen for n in names_read(s) if "." not in n and "[" not in n} - local
+            own = {w for s in simple(body) for w in written(s)} | _parameters(scope)
+            if any(n in own and n != "self" and n not in known for n in free):
+                continue
+            way = Way(title=f"Compute `{name}` again in every turn", safe=True, why=_WHY)
+            lines = []
+            for statement in chosen:
+                lines += lines_of(source, statement)
+            way.patch.insert_before(where, anchor, [_substituted(line, known) for line in lines])
+            if not _read_elsewhere(project, name, using, scope):
+                for statement in starts[-1:]:
+                    way.patch.delete(source, statement)
+            yield way
+
+
+def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
+    """The function that computes a name for others."""
+    for source in project.sources:
+        scopes: list[Scope] = [*source.functions, source.module]
+        for scope in scopes:
+            if not ("." in name or isinstance(scope, cst.Module)):
+                continue
+            names = project.tracked(source, scope)
+            for statement in simple(source.body(scope)):
+                value = getattr(statement.body[0], "value", None) if isinstance(statement, cst.SimpleStatementLine) else None
+                if name in written(statement) and value is not None and not makes_leaf(project, statement):
+                    if project.gives_history(value, names):
+                        return source, scope
+    return None
+
+
+def _parameters(scope: Scope) -> set[str]:
+    return {p.name.value for p in scope.params.params} if isinstance(scope, cst.FunctionDef) else set()
+
+
+def _known_as(source: Source, scope: Scope) -> dict[str, str]:
+    """`self.raw = raw` says that others know `raw` as `self.raw`."""
+    found = {}
+    for statement in simple(source.body(scope)):
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.Assign) and isinstance(small.value, cst.Name):
+            for target in small.targets:
+                if isinstance(target.target, cst.Attribute) and source.code(target.target).startswith("self."):
+                    found[small.value.value] = source.code(target.target)
+        elif isinstance(small, cst.Assign) and isinstance(small.value, cst.Tuple):
+            for target in small.targets:
+                if isinstance(target.target, cst.Tuple) and len(target.target.elements) == len(small.value.elements):
+                    for t, v in zip(target.target.elements, small.value.elements, strict=True):
+                        if isinstance(v.value, cst.Name) and source.code(t.value).startswith("self."):
+                            found[v.value.value] = source.code(t.value)
+    return found
+
+
+def _substituted(line: str, known: dict[str, str]) -> str:
+    """Names replaced token by token; keywords (`x=`) and attributes (`.x`) are no names."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(line).readline))
+    except (tokenize.TokenError, IndentationError):
+        tokens = []
+    out, last = "", 0
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1].string if i else ""
+        after = tokens[i + 1].string if i + 1 < len(tokens) else ""
+        if token.type == tokenize.NAME and token.string in known and before != "." and after != "=" and token.start[0] == 1:
+            out += line[last : token.start[1]] + known[token.string]
+            last = token.end[1]
+    return out + line[last:]
+
+
+def _read_elsewhere(project: Project, name: str, *scopes: Scope) -> bool:
+    for source in project.sources:
+        every: list[Scope] = [*source.functions, source.module]
+        for scope in every:
+            if not any(scope is s for s in scopes) and readers(source, source.body(scope), {name}, inner=False):
+                return True
+    return False

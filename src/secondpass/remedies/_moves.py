@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Moving and repeating statements: their text goes along, indented for its new place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from ._flow import dotted, names_read, simple, written
+from ._patch import Patch
+from ._project import Project, _looks_like_optimizer, _MAKERS
+from ._source import Source, walk
+
+__all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
+
+
+def lines_of(source: Source, statement: cst.BaseStatement, comments: bool = False) -> list[str]:
+    """A statement's lines without its indentation, for putting elsewhere."""
+    span = source.lines_span(statement, comments)
+    indent = source.indent(statement)
+    # A string over several lines must keep its text: such a statement's later lines stay as they are.
+    rigid = any(isinstance(n, cst.SimpleString | cst.FormattedString) and "\n" in source.code(n) for n in walk(statement))
+    lines = source.text[span.start : span.end].rstrip("\r\n").splitlines()
+    return [line.removeprefix(indent) if i == 0 or not rigid else line for i, line in enumerate(lines)]
+
+
+def put(
+    patch: Patch,
+    source: Source,
+    statements: Iterable[cst.BaseStatement],
+    anchor: cst.BaseStatement,
+    after: bool = False,
+    moved: Iterable[cst.BaseStatement] = (),
+    rename: dict[str, str] | None = None,
+) -> None:
+    """Writes statements before (or after) an anchor and takes those that move away from where they stood."""
+    gone = {id(s) for s in moved}
+    lines: list[str] = []
+    for statement in statements:
+        own = lines_of(statement=statement, source=source, comments=id(statement) in gone)
+        lines += [_renamed(line, rename) for line in own] if rename else own
+    for statement in moved:
+        patch.delete(source, statement, comments=True)
+    (patch.insert_after if after else patch.insert_before)(source, anchor, lines)
+
+
+def _renamed(line: str, rename: dict[str, str]) -> str:
+    import re
+
+    for old, new in rename.items():
+        line = re.sub(rf"(?<![\w.\"']){re.escape(old)}(?![\w\"']|\s*=[^=])", new, line)
+    return line
+
+
+def makes_leaf(project: Project, statement: cst.BaseStatement) -> bool:
+    """Whether a statement makes what is trained (a module, a parameter, an optimizer): never to be run again."""
+    for node in walk(statement):
+        if isinstance(node, cst.Call):
+            func = dotted(node.func) or ""
+            if _MAKERS.search(func) or func.endswith("requires_grad_") or project._is_module(func) or _looks_like_optimizer(node):
+                return True
+            if any(a.keyword and a.keyword.value == "requires_grad" for a in node.args):
+                return True
+    return False
+
+
+def readers(source: Source, region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True) -> list[cst.BaseStatement]:
+    """The simple statements and heads that read one of some names, nested functions included."""
+    return [s for s in simple(region, nested=inner) if not isinstance(s, cst.FunctionDef | cst.ClassDef) and _head_names(s) & names]
+
+
+def _head_names(statement: cst.BaseStatement) -> set[str]:
+    from ._flow import head
+
+    found: set[str] = set()
+    for node in head(statement):
+        found |= names_read(node)
+    if isinstance(statement, cst.SimpleStatementLine):
+        for small in statement.body:
+            if isinstance(small, cst.Assign):
+                found -= {dotted(t.target) for t in small.targets} - names_read(small.value)  # type: ignore[operator]
+    return found
+
+
+def movable(
+    source: Source, statements: list[cst.BaseStatement], region: list[cst.BaseStatement], within: tuple[int, int]
+) -> list[cst.BaseStatement]:
+    """Those of some statements whose results nobody else reads inside a stretch of the text: they move, others repeat."""
+    staying: set[int] = set()
+    changed = True
+    while changed:
+        changed = False
+        for statement in statements:
+            if id(statement) in staying:
+                continue
+            for reader in readers(source, region, written(statement)):
+                mine = any(reader is s for s in statements) and id(reader) not in staying
+                if reader is not statement and not mine and within[0] <= source.order(reader) < within[1]:
+                    staying.add(id(statement))
+                    changed = True
+    return [s for s in statements if id(s) not in staying]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a tensor is put away: assignments, slots, `append`, and the arguments of a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._flow import base_of, calls, dotted, names_read, plain, simple, targets, written
+from ._patch import Patch, attached
+from ._project import Project, Scope, _without_history
+from ._source import Source
+
+__all__ = ["wrapped_stores"]
+
+_PUTS = {"append", "appendleft", "add", "push", "put", "extend", "insert", "store", "update", "log", "record", "remember", "save"}
+
+
+def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -> Iterator[tuple[Patch, str]]:
+    """Patches that put `.detach()` (or `.item()`) on what is stored under a name, with what they wrap."""
+    key = re.search(r"\[\s*(['\"])(.+?)\1\s*\]", name)
+    sure: list[tuple[Source, cst.BaseStatement, Scope]] = []
+    for source, scope in _scopes(finding, project):
+        for statement in simple(source.body(scope)):
+            if isinstance(statement, cst.SimpleStatementLine) and _stores(statement, name, key.group(2) if key else None, source):
+                sure.append((source, statement, scope))
+    for only_tracked in (True, False):
+        patch, what = Patch(), ""
+        for source, statement, scope in sure:
+            if _without_history(source, statement):
+                continue
+            tracked = project.tracked(source, scope)
+            for node in _values(statement, name):
+                what = _wrap(project, patch, source, node, tracked if only_tracked else None, suffix) or what
+            if not any(True for _ in _values(statement, name)) and plain(name) in written(statement) and suffix == ".detach()":
+                patch.insert_after(source, statement, [f"{name} = {name}{suffix}"])
+                what = name
+        if patch:
+            yield patch, what or name
+
+
+def _scopes(finding: Finding, project: Project) -> list[tuple[Source, Scope]]:
+    found = project.scopes(finding.built, finding.failed, finding.freed)
+    return found + [(s, f) for s in project.sources for f in s.functions if not any(f is g for _, g in found)]
+
+
+def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None, source: Source) -> bool:
+    """Whether a statement puts something under the name: `x = ...`, `x[k] = ...`, `x.append(...)`."""
+    base, full = base_of(name), plain(name)
+    for target in targets(statement):
+        written_name = dotted(target)
+        if written_name == full and (key is None or _key(target) in {None, key}):
+            return isinstance(statement.body[0], cst.Assign | cst.AnnAssign)
+        if written_name == base and key is None and isinstance(statement.body[0], cst.Assign | cst.AnnAssign):
+            return True
+    for call in calls(statement):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
+            holder = dotted(call.func.value)
+            if holder and (holder == base or holder.split("[")[0] == base):
+                return True
+    return False
+
+
+def _key(target: cst.BaseExpression) -> str | None:
+    if isinstance(target, cst.Subscript) and isinstance(target.slice[0].slice, cst.Index):
+        value = target.slice[0].slice.value
+        if isinstance(value, cst.SimpleString):
+            return str(value.evaluated_value)
+    return None
+
+
+def _values(statement: cst.SimpleStatementLine, name: str) -> Iterator[cst.BaseExpression]:
+    """The expressions that are stored."""
+    for small in statement.body:
+        if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None:
+            places = [t.target for t in small.targets] if isinstance(small, cst.Assign) else [small.target]
+            if any(dotted(p) in {plain(name), base_of(name)} for p in places):
+                yield small.value
+            for place in places:
+                if isinstance(place, cst.Tuple) and isinstance(small.value, cst.Tuple):
+                    for p, v in zip(place.elements, small.value.elements, strict=False):
+                        if dotted(p.value) == plain(name):
+                            yield v.value
+        elif isinstance(small, cst.Expr):
+            for call in calls(small):
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
+                    holder = dotted(call.func.value)
+                    if holder and holder.split("[")[0] == base_of(name):
+                        yield from (a.value for a in call.args)
+
+
+def _wrap(
+    project: Project, patch: Patch, source: Source, node: cst.BaseExpression, tracked: set[str] | None, suffix: str
+) -> str:
+    """Puts the suffix on the tensors in an expression; gives back what it wrapped, or ""."""
+    if tracked is not None and not project.gives_history(node, tracked):
+        return ""
+    if isinstance(node, cst.Tuple | cst.List | cst.Set):
+        return "".join([_wrap(project, patch, source, e.value, tracked, suffix) for e in node.elements][-1:])
+    if isinstance(node, cst.Dict):
+        wrapped = [_wrap(project, patch, source, e.value, tracked, suffix) for e in node.elements]
+        return next((w for w in wrapped if w), "")
+    if isinstance(node, cst.ListComp | cst.SetComp | cst.GeneratorExp):
+        return _wrap(project, patch, source, node.elt, None, suffix)
+    if isinstance(node, cst.DictComp):
+        return _wrap(project, patch, source, node.value, None, suffix)
+    if isinstance(node, cst.Call) and _is_record(project, node):
+        wrapped = [_wrap(project, patch, source, a.value, tracked, suffix) for a in node.args]
+        return next((w for w in wrapped if w), "")
+    if isinstance(node, cst.BaseNumber | cst.BaseString | cst.Lambda) or (isinstance(node, cst.Name) and node.value in {"None", "True", "False"}):
+        return ""
+    patch.replace(source, node, attached(source, node, suffix))
+    return source.code(node)
+
+
+def _is_record(project: Project, call: cst.Call) -> bool:
+    """A class of the user's that is no module: a named tuple, a dataclass."""
+    name = (dotted(call.func) or "").rsplit(".", 1)[-1]
+    made = {w for s in project.sources for st in simple(s.body(s.module)) for w in written(st) if "namedtuple" in str(names_read(st))}
+    known = {c.name.value for s in project.sources for c in s.classes}
+    return name in made or (name in known and not project._is_module(name))

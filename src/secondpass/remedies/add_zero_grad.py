@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""add-zero-grad: clear the gradients once per step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding, Remedy
+from ._args import pass_calls
+from ._flow import dotted, method_call, reads, simple
+from ._project import Project, Scope
+from ._source import Source
+from ._ways import Way
+
+__all__ = ["propose"]
+
+_WHY = "every step then applies the gradient of its own passes only"
+
+
+def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """Before the first pass of the turn that steps; behind the step where several passes share one."""
+    places = [p for p in (remedy.place, finding.failed, finding.used, finding.freed) if p]
+    for source, scope in project.scopes(*places):
+        for step in _steps(source, scope):
+            optimizer = _optimizer(step)
+            if not optimizer:
+                continue
+            way = Way(title=f"Clear the gradients with `{optimizer}.zero_grad()`", safe=True, why=_WHY)
+            if _counted(source, step):
+                way.patch.insert_after(source, step, [f"{optimizer}.zero_grad()"])
+                way.why = "behind the step: the turns between two steps add their gradients up on purpose"
+            else:
+                way.patch.insert_before(source, _first_pass(project, source, scope, step), [f"{optimizer}.zero_grad()"])
+            yield way
+    for source, scope in project.scopes(*places):
+        yield from _by_hand(source, scope)
+
+
+def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
+    return [
+        s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and _optimizer(s)
+    ]
+
+
+def _optimizer(step: cst.CSTNode) -> str | None:
+    """The optimizer of `x.step()`, `scaler.step(x)`; schedulers are not asked for by name but by what they step."""
+    call = method_call(step, "step")
+    if call is None or not isinstance(call.func, cst.Attribute):
+        return None
+    holder = dotted(call.func.value)
+    if call.args and dotted(call.args[0].value) and holder and re.search("scaler|accelerator", holder.lower()):
+        return dotted(call.args[0].value)
+    if holder and re.search("sched|env|scaler", holder.lower()):
+        return None
+    return holder
+
+
+def _counted(source: Source, step: cst.BaseStatement) -> bool:
+    """The step stands under a condition that counts: `if (i + 1) % 4 == 0`."""
+    for outer in source.up(step):
+        if isinstance(outer, cst.For | cst.While | cst.FunctionDef):
+            return False
+        if isinstance(outer, cst.If):
+            return "%" in source.code(outer.test)
+    return False
+
+
+def _first_pass(project: Project, source: Source, scope: Scope, step: cst.BaseStatement) -> cst.BaseStatement:
+    """The statement, in the block of the loop that steps, that comes to the first pass of the turn."""
+    loops = source.loops(step)
+    body = source.body(loops[0]) if loops else source.body(scope)
+    for statement in body:
+        for inner in simple([statement]):
+            if pass_calls(inner) and source.order(inner) < source.order(step):
+                return statement
+    return source.within(step, body) or body[0]
+
+
+def _by_hand(source: Source, scope: Scope) -> Iterator[Way]:
+    """Parameters updated without an optimizer: `p -= lr * p.grad`, `p.data.add_(p.grad, alpha=-lr)`."""
+    for statement in simple(source.body(scope)):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        small = statement.body[0]
+        owner = None
+        if isinstance(small, cst.AugAssign):
+            owner = (dotted(small.target) or "").removesuffix(".data")
+        elif isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and isinstance(small.value.func, cst.Attribute):
+            owner = (dotted(small.value.func.value) or "").removesuffix(".data")
+        if owner and reads(statement, f"{owner}.grad"):
+            way = Way(title=f"Clear `{owner}.grad` behind the update", safe=True, why=_WHY)
+            way.patch.insert_after(source, statement, [f"{owner}.grad = None"])
+            yield way

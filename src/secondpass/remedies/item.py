@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""item: log the number, not the tensor with its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding, Remedy
+from ._accumulate import own_loss
+from ._flow import base_of, dotted, names_read, simple
+from ._patch import Patch, attached
+from ._project import Project
+from ._source import Source
+from ._stores import wrapped_stores
+from ._ways import Way
+
+__all__ = ["propose"]
+
+_WHY = "a number has no history: nothing of the graph is kept"
+
+
+def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """Stores or adds up numbers."""
+    name = remedy.target or (finding.carrier.name if finding.carrier else "")
+    if finding.cause == "accumulated-loss":
+        for patch, title in own_loss(finding, name, project):
+            yield Way(patch, title, safe=False, why="the pass goes through this turn's own loss; the accumulator keeps the number")
+    here = project.at(remedy.place or finding.failed)
+    if here:
+        yield from _at(here[0], here[1], name, project)
+    for patch, what in wrapped_stores(finding, name, project, ".item()") if name else ():
+        yield Way(patch, f"Store the number of `{what}`", safe=True, why=_WHY)
+    if here:
+        yield from _entries(here[0], here[1], project)
+
+
+def _at(source: Source, statement: cst.BaseStatement, name: str, project: Project) -> Iterator[Way]:
+    """`total += loss` and `total = total + loss` at the place itself."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return
+    small = statement.body[0]
+    target = base_of(name)
+    if isinstance(small, cst.AugAssign) and (not target or dotted(small.target) == target):
+        patch = Patch()
+        patch.replace(source, small.value, attached(source, small.value, ".item()"))
+        yield Way(patch, f"Add the number to `{dotted(small.target)}`", safe=True, why=_WHY)
+    elif isinstance(small, cst.Assign) and isinstance(small.value, cst.BinaryOperation):
+        for side, other in ((small.value.left, small.value.right), (small.value.right, small.value.left)):
+            if dotted(small.targets[0].target) in names_read(side):
+                patch = Patch()
+                patch.replace(source, other, attached(source, other, ".item()"))
+                yield Way(patch, f"Add the number to `{dotted(small.targets[0].target)}`", safe=True, why=_WHY)
+
+
+def _entries(source: Source, statement: cst.BaseStatement, project: Project) -> Iterator[Way]:
+    """A whole dictionary of tensors is stored: store its numbers. The dictionary is `**entry` or a name that is given."""
+    scope = source.scope(statement)
+    for node in [n for s in simple([statement]) for n in _arguments(s)]:
+        name = dotted(node)
+        if name is None:
+            continue
+        stars = scope.params.star_kwarg.name.value if isinstance(scope, cst.FunctionDef) and scope.params.star_kwarg else None
+        form = "{{key: value.{m}() if hasattr(value, 'detach') else value for key, value in {n}.items()}}"
+        if name != stars and not _dict_like(source, scope, name):
+            continue
+        for method in ("detach",):
+            patch = Patch()
+            patch.replace(source, node, form.format(m=method, n=name))
+            yield Way(patch, f"Store the values of `{name}` without history", safe=True, why=_WHY)
+
+
+def _arguments(statement: cst.BaseStatement) -> list[cst.BaseExpression]:
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+        return [a.value for a in small.value.args if a.star != "*"]
+    if isinstance(small, cst.Assign):
+        return [small.value]
+    return []
+
+
+def _dict_like(source: Source, scope: cst.CSTNode, name: str) -> bool:
+    for statement in simple(source.body(scope)):
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.Assign) and dotted(small.targets[0].target) == name and isinstance(small.value, cst.Dict | cst.DictComp):
+            return True
+    return False

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""retain-graph: keep the buffers for a second pass over the same forward, where exactly that is meant.
+
+Right only for several losses over one forward with no change of the parameters between the passes; never for history
+that is carried from one iteration to the next, where it would hide the fault and fail later or train wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..record import Finding, Remedy
+from ._args import pass_calls, set_argument
+from ._project import Project
+from ._ways import Way
+
+__all__ = ["propose"]
+
+_MEANT = {"shared-forward", "crossed-networks", "step-between", "freed-access"}
+
+
+def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """Sets `retain_graph=True` on the pass that frees, where a later pass of the same forward is meant."""
+    here = project.at(finding.freed)
+    if not here or finding.cause not in _MEANT or finding.freed == finding.failed:
+        return
+    source, statement = here
+    for call in pass_calls(statement)[:1]:
+        way = Way(title="Keep the graph for the second pass", safe=False, why="costs the memory of the kept buffers; one pass over the sum is cheaper")
+        set_argument(way.patch, source, call, "retain_graph", "True")
+        yield way

@@ -55,9 +55,9 @@ CARRIED = Finding(
     freed=at("train.py", 9, "train"),
     used=at("train.py", 9, "train"),
     evidence=(
-        seen("pass", "loss.backward() freed its buffers", place={"file": "train.py", "line": 9}, iteration=2),
-        seen("pass", "loss.backward() freed its buffers", place={"file": "train.py", "line": 9}, iteration=3),
-        seen("pass", "loss.backward() failed", place={"file": "train.py", "line": 9}, iteration=4),
+        seen("pass", "loss.backward()", place={"file": "train.py", "line": 9}, iteration=2),
+        seen("pass", "loss.backward()", place={"file": "train.py", "line": 9}, iteration=3, label="freed"),
+        seen("pass", "loss.backward()", place={"file": "train.py", "line": 9}, iteration=4, label="failed"),
         seen("node", "the pass stopped at TanhBackward0, built by `hidden = rnn(x, hidden)`"),
     ),
     remedies=(
@@ -78,7 +78,7 @@ CARRIED = Finding(
             proof=Proof("proven", "the repaired program ran to its end; the first 3 losses are the same"),
         ),
     ),
-    facts={"built_iteration": 3, "freed_iteration": 3, "used_iteration": 4, "loop": [5, 10]},
+    facts={"built_iteration": 3, "freed_iteration": 3, "used_iteration": 4, "loop": {"file": "train.py", "line": 5}},
 )
 
 ACROSS_FILES = Finding(
@@ -114,6 +114,16 @@ CROSSED = Finding(
     built=at("gan.py", 1, "<module>"),
     freed=at("gan.py", 3, "<module>"),
     used=at("gan.py", 5, "<module>"),
+    evidence=(
+        seen(
+            "pass",
+            "torch.autograd.backward([loss_of_the_critic, loss_of_the_auxiliary_classifier], None)",
+            place={"file": "gan.py", "line": 3, "function": "f"},
+            iteration=None,
+            retain=True,
+        ),
+        seen("step", "opt_d.step()", place={"file": "lib/train.py", "line": 300}),
+    ),
     remedies=(
         Remedy(
             "detach",

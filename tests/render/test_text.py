@@ -11,8 +11,10 @@ from dataclasses import replace
 
 import pytest
 
+from secondpass.causes import CAUSES
 from secondpass.record import Edit, Finding, Place, Remedy, Report
 from secondpass.render import color_for, note, text
+from secondpass.render._instead import INSTEAD
 
 from . import made
 
@@ -146,3 +148,7 @@ def test_source_of_a_notebook_cell():
     linecache.cache["<cell 1>"] = (len(code), None, [code], "<cell 1>")
     shown = note(Finding("SP101", "repeated-backward", "error", "twice", failed=Place("<cell 1>", 1)))
     assert "     1 | x.backward()" in shown
+
+
+def test_what_retain_graph_would_do_is_said_of_causes_that_exist():
+    assert set(INSTEAD) <= set(CAUSES)

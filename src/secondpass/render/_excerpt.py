@@ -64,7 +64,7 @@ def _block(finding: Finding, marks: list[_Mark], width: int, sources: Sources) -
     for mark in marks:
         by_line.setdefault(mark.place.line, []).append(mark)
     texts = {number: sources.line(first.file, number) for number in by_line}
-    loop = _loop_header(finding, first.file, list(by_line))
+    loop = _loop_header(finding, marks)
     if loop is not None:
         texts[loop] = sources.line(first.file, loop)
     known = [t for t in texts.values() if t]
@@ -78,15 +78,13 @@ def _block(finding: Finding, marks: list[_Mark], width: int, sources: Sources) -
         yield from _marked(finding, number, text[margin:], here, width)
 
 
-def _loop_header(finding: Finding, file: str, numbers: list[int]) -> int | None:
-    """The line of the loop that separates the iterations, when it stands around the places shown."""
+def _loop_header(finding: Finding, marks: list[_Mark]) -> int | None:
+    """The line of the loop that separates the iterations, when it stands above the places shown."""
     loop = finding.facts.get("loop")
-    pass_place = finding.used or finding.failed
-    if not (isinstance(loop, (list, tuple)) and len(loop) == 2 and all(isinstance(n, int) for n in loop)):
+    if not isinstance(loop, dict) or loop.get("file") != marks[0].place.file:
         return None
-    if pass_place is None or pass_place.file != file or not loop[0] < pass_place.line <= loop[1]:
-        return None
-    return loop[0] if loop[0] not in numbers and loop[0] < max(numbers) else None
+    line, lines = loop.get("line"), [m.place.line for m in marks]
+    return line if isinstance(line, int) and line < max(lines) and line not in lines else None
 
 
 def _marked(finding: Finding, number: int, text: str, marks: list[_Mark], width: int) -> Iterator[Line]:

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 
 from ..record import Edit, Finding
 from ._excerpt import gutter
+from ._instead import INSTEAD
 from ._line import Line, cropped, wrap
 from ._source import Sources
 
@@ -24,7 +25,7 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
         return
     best, *others = finding.remedies
     where = f" ({best.place.file}:{best.place.line})" if best.place and not (best.edits or best.diff) else ""
-    yield from wrap(best.title + where, width, label="fix" if best.safe else "try", style="strong")
+    yield from wrap(_sentence(best.title) + where, width, label="fix" if best.safe else "try", style="strong")
     rows = list(_edits(best.edits, width, sources) if best.edits else _diff(best.diff))
     yield from rows[:_MOST]
     if len(rows) > _MOST:
@@ -32,9 +33,18 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
     if best.proof is not None and best.proof.status != "not run":
         yield from wrap(best.proof.detail or best.proof.status, width, label=best.proof.status.ljust(7))
     for other in others:
-        yield from wrap(other.title, width, label="or")
-    if best.why:
-        yield from wrap(best.why, width, label="why")
+        yield from wrap(_sentence(other.title), width, label="or")
+    reasons = [_sentence(best.why, "."), INSTEAD.get(finding.cause, "")]
+    if "retain_graph" in best.why or best.kind == "retain-graph":
+        reasons.pop()
+    if any(reasons):
+        yield from wrap(" ".join(filter(None, reasons)), width, label="why")
+
+
+def _sentence(text: str, end: str = "") -> str:
+    """With a capital in front and, where there is none, an end."""
+    text = text[:1].upper() + text[1:]
+    return text + end if text and text[-1] not in ".!?" else text
 
 
 def _edits(edits: tuple[Edit, ...], width: int, sources: Sources) -> Iterator[Line]:

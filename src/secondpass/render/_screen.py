@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..record import Finding, Place, from_plain
 from ._excerpt import excerpts
-from ._line import LABEL, Line, fold, wrap
+from ._line import LABEL, Line, cropped, fold, wrap
 from ._remedy import remedies
 from ._source import Sources
 
 __all__ = ["screen"]
 
-_PASSES = 5
-"""How many of the last passes the timeline shows."""
+_TIMED = ("pass", "step")
+_SILENT = (*_TIMED, "node")
+"""What is not said below the timeline. Names of nodes are for the JSON report: they help nobody who is stuck."""
+_PASSES = 6
+"""How many of the last passes and steps the timeline shows."""
 _FACTS = 4
 """How many other facts a screen shows; the JSON report has all."""
 
@@ -49,19 +53,22 @@ def _headline(finding: Finding, width: int) -> Iterator[Line]:
 
 
 def _timeline(finding: Finding, width: int) -> Iterator[Line]:
-    """The last passes, oldest first."""
-    passes = [e for e in finding.evidence if e.get("what") == "pass"][-_PASSES:]
-    whens = [_when(e) for e in passes]
-    wheres = [_where(e) for e in passes]
-    wide = max(map(len, whens), default=0), max(map(len, wheres), default=0)
-    for at, (entry, when, where) in enumerate(zip(passes, whens, wheres, strict=True)):
-        columns = [c.ljust(w) for c, w in zip((when, where), wide, strict=True) if w]
-        head = "".join(f"{c}  " for c in columns)
-        label = "passes" if at == 0 else ""
-        rows = fold(_said(entry), width - LABEL - len(head))
-        yield Line(((label.ljust(LABEL), "label"), (head, "dim"), (rows[0], "text")))
-        for row in rows[1:]:
-            yield Line(((" " * (LABEL + len(head)), "text"), (row, "text")))
+    """The last passes, and the steps between them, oldest first."""
+    entries = [e for e in finding.evidence if e.get("what") in _TIMED][-_PASSES:]
+    places = [_place(e) for e in entries]
+    one_file = len({p.file for p in places if p}) == 1
+    rows = [
+        (_when(entry), _where(place, one_file), str(entry.get("text") or ""), _outcome(entry))
+        for entry, place in zip(entries, places, strict=True)
+    ]
+    if not rows:
+        return
+    whens, wheres, calls, labels = (max(map(len, column)) for column in zip(*rows, strict=True))
+    calls = min(calls, width - LABEL - whens - wheres - labels - 6)
+    for at, (when, where, call, label) in enumerate(rows):
+        cells = zip((when, where, cropped(call, 0, calls)[0], label), (whens, wheres, calls, labels), strict=True)
+        text = "  ".join(cell.ljust(size) for cell, size in cells if size)
+        yield Line((("passes".ljust(LABEL) if at == 0 else " " * LABEL, "label"), (text, "text")))
 
 
 def _when(entry: Mapping[str, Any]) -> str:
@@ -69,23 +76,23 @@ def _when(entry: Mapping[str, Any]) -> str:
     return f"iteration {iteration}" if isinstance(iteration, int) else ""
 
 
-def _where(entry: Mapping[str, Any]) -> str:
+def _place(entry: Mapping[str, Any]) -> Place | None:
     place = entry.get("place")
-    if isinstance(place, Mapping):
-        place = from_plain(Place, dict(place))
-    return f"{place.file}:{place.line}" if isinstance(place, Place) else ""
+    return from_plain(Place, dict(place)) if isinstance(place, Mapping) else None
 
 
-def _said(entry: Mapping[str, Any]) -> str:
-    text = str(entry.get("text") or "")
-    if entry.get("retain") and "retain_graph" not in text:
-        text += " (retain_graph=True)"
-    label = entry.get("label")
-    return f"{text} <- {label}" if label else text
+def _where(place: Place | None, one_file: bool) -> str:
+    if place is None:
+        return ""
+    return f"line {place.line}" if one_file else f"{Path(place.file).name}:{place.line}"
+
+
+def _outcome(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("label") or ("kept its graph" if entry.get("retain") else ""))
 
 
 def _facts(finding: Finding, width: int) -> Iterator[Line]:
-    texts = [str(e.get("text") or "") for e in finding.evidence if e.get("what") != "pass"]
+    texts = [str(e.get("text") or "") for e in finding.evidence if e.get("what") not in _SILENT]
     texts = [t for t in dict.fromkeys(texts) if t and t not in finding.message][:_FACTS]
     for at, text in enumerate(texts):
         yield from wrap(text, width, label="seen" if at == 0 else "")

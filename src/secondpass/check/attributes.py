@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Attributes and items: reading and writing them, for every kind of value."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .containers import grow, is_concrete, length, method
+from .gradfn import GradFunction, names, read
+from .machine import Machine
+from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
+
+__all__ = ["get_attribute", "get_item", "has_attribute", "set_attribute", "set_item"]
+
+
+def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None) -> Any:
+    """`owner.name`"""
+    if isinstance(owner, Object):
+        return _of_object(m, owner, name)
+    if isinstance(owner, Tensor):
+        from .tensors import attribute
+
+        return attribute(m, owner, name, node)
+    if isinstance(owner, Unknown):
+        return owner.attribute(name)
+    if isinstance(owner, External):
+        from .library import external
+
+        return external(f"{owner.name}.{name}")
+    if isinstance(owner, Module):
+        from .names import module_attribute
+
+        return module_attribute(m, owner, name)
+    if isinstance(owner, Class):
+        return _of_class(m, owner, name)
+    if isinstance(owner, Super):
+        return _of_super(m, owner, name)
+    if isinstance(owner, Function):
+        return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
+    if isinstance(owner, (Bound, Native)):
+        return Unknown(plain=True)
+    if isinstance(owner, Stream):
+        found = owner.fields.get(name)
+        return Unknown() if found is None else found
+    if isinstance(owner, slice):
+        return getattr(owner, name, None)
+    if isinstance(owner, GradFunction):
+        return read(m, owner, name)
+    return method(m, owner, name)
+
+
+def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
+    """`hasattr(owner, name)` where it can be told."""
+    if not isinstance(name, str):
+        return None
+    if isinstance(owner, Object):
+        if name in owner.attrs or owner.cls.find(name):
+            return True
+        if owner.cls.unknown or owner.loose or owner.cls.library() or owner.cls.find("__getattr__"):
+            return None
+        return False
+    if isinstance(owner, GradFunction):
+        return name in names(owner)
+    return None
+
+
+def _of_object(m: Machine, owner: Object, name: str) -> Any:
+    found = owner.attrs.get(name, owner)
+    if found is not owner:
+        return found
+    pair = owner.cls.find(name)
+    if pair is not None:
+        return _bound(m, owner, *pair)
+    if name == "__class__":
+        return owner.cls
+    if name == "__dict__":
+        return Dict(owner.attrs)
+    items = owner.hidden.get("items")
+    if items is not None:
+        return method(m, items, name)
+    if owner.hidden.get("entries") is not None and name in owner.hidden["entries"]:
+        return owner.hidden["entries"][name]
+    fallback = owner.cls.find("__getattr__")
+    if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
+        from .calls import call
+
+        return call(m, fallback[0], [owner, name], {})
+    # An attribute that is set where we cannot see it: the same unknown value every time.
+    made = owner.attrs[name] = Unknown()
+    return made
+
+
+def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
+    if isinstance(found, Function):
+        if "static" in found.marks:
+            return found
+        if "class" in found.marks:
+            return Bound(owner.cls if isinstance(owner, Object) else owner, found)
+        if "property" in found.marks:
+            from .calls import call
+
+            value = call(m, found, [owner], {})
+            if "cached" in found.marks and isinstance(owner, Object):
+                owner.attrs[found.name] = value
+            return value
+        return Bound(owner, found)
+    if isinstance(found, Native):
+        return Bound(owner, found)
+    if isinstance(found, Bound) and found.owner is None:
+        return Bound(owner, found.function)
+    return found
+
+
+def _of_class(m: Machine, owner: Class, name: str) -> Any:
+    pair = owner.find(name)
+    if pair is not None:
+        found = pair[0]
+        if isinstance(found, Function) and "class" in found.marks:
+            return Bound(owner, found)
+        if isinstance(found, Native) and found.name.startswith("class:"):
+            return Bound(owner, found)
+        return found
+    if name == "__name__":
+        return owner.name
+    if name == "apply" and owner.derives("torch.autograd.Function"):
+        from .tensors import apply_function
+
+        return Native("apply", lambda m, args, kwargs: apply_function(m, owner, args, kwargs))
+    return Unknown(("class", owner.name, name))
+
+
+def _of_super(m: Machine, owner: Super, name: str) -> Any:
+    cls = owner.owner.cls if isinstance(owner.owner, Object) else owner.owner
+    order = cls.order if isinstance(cls, Class) else []
+    after = order[order.index(owner.cls) + 1 :] if owner.cls in order else []
+    for base in after:
+        if name in base.attrs:
+            return _bound(m, owner.owner, base.attrs[name], base)
+    if isinstance(owner.owner, Object) and owner.owner.hidden.get("items") is not None:
+        return method(m, owner.owner.hidden["items"], name)
+    if name in ("__init__", "__init_subclass__", "__setattr__", "__new__"):
+        return Native("nothing", _set_raw(owner) if name == "__setattr__" else lambda m, args, kwargs: None)
+    return Unknown()
+
+
+def _set_raw(owner: Super) -> Any:
+    def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+        if len(args) == 2 and isinstance(args[0], str) and isinstance(owner.owner, Object):
+            owner.owner.attrs[args[0]] = args[1]
+
+    return act
+
+
+def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST | None = None) -> None:
+    """`owner.name = value`"""
+    if isinstance(owner, Object):
+        pair = owner.cls.find(name)
+        if pair and isinstance(pair[0], Function) and "property" in pair[0].marks:
+            setter = pair[0].attrs.get("setter")
+            if setter is not None:
+                from .calls import call
+
+                call(m, setter, [owner, value], {})
+            return
+        owner.attrs[name] = value
+        if isinstance(value, Tensor) and value.is_param and value.leaf and not value.leaf.name:
+            value.leaf.name = name
+    elif isinstance(owner, Tensor):
+        from .tensors import assign_attribute
+
+        assign_attribute(m, owner, name, value, node)
+    elif isinstance(owner, Class):
+        owner.attrs[name] = value
+    elif isinstance(owner, Module):
+        owner.globals[name] = value
+    elif isinstance(owner, Function):
+        owner.attrs[name] = value
+    elif isinstance(owner, Unknown):
+        if owner.memo is None:
+            owner.memo = {}
+        if isinstance(value, Unknown):
+            owner.memo[name] = value
+        else:
+            # What is put on an unknown object cannot be followed: reading it back gives an unknown value.
+            owner.memo[name] = Unknown(node=getattr(value, "node", None))
+
+
+def get_item(m: Machine, owner: Any, key: Any) -> Any:
+    """`owner[key]`"""
+    if isinstance(owner, Tensor):
+        from .tensors import index
+
+        return index(m, owner, key)
+    if isinstance(owner, Object):
+        found = owner.cls.find("__getitem__")
+        if found:
+            from .calls import call
+
+            return call(m, found[0], [owner, key], {})
+        items = owner.hidden.get("items")
+        if items is None:
+            return Unknown()
+        if isinstance(items, Dict) and is_concrete(key) and key not in items:
+            missing = owner.cls.find("__missing__")
+            if missing:
+                from .calls import call
+
+                return call(m, missing[0], [owner, key], {})
+        owner = items
+    if isinstance(owner, Dict):
+        return _from_dict(m, owner, key)
+    if isinstance(owner, (list, tuple)):
+        return _from_sequence(m, owner, key)
+    if isinstance(owner, (str, bytes, range)) and isinstance(key, (int, slice)):
+        try:
+            return owner[key]
+        except (IndexError, ValueError):
+            return Unknown(plain=True)
+    if isinstance(owner, (Class, External)):
+        return owner
+    if isinstance(owner, Unknown):
+        if isinstance(key, (str, int)):
+            return owner.attribute(f"[{key!r}]")
+        return Unknown(plain=owner.plain, node=owner.node)
+    return Unknown(plain=isinstance(owner, (str, bytes, range)))
+
+
+def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
+    if is_concrete(key):
+        try:
+            if key in owner:
+                return owner[key]
+        except TypeError:
+            return Unknown()
+        if owner.default is not None:
+            from .calls import call
+
+            made = call(m, owner.default, [], {})
+            set_item(m, owner, key, made)
+            return made
+        return Unknown()
+    if owner.default is not None and not owner.others:
+        from .calls import call
+
+        set_item(m, owner, key, call(m, owner.default, [], {}))
+    if owner.others:
+        return owner.others[-1]
+    # Which of the values it is cannot be told; with a single kind of value any of them stands for it.
+    values = list(owner.values())
+    return values[-1] if values and all(isinstance(v, Function) for v in values) else Unknown()
+
+
+def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
+    size = length(owner)
+    if isinstance(key, (int, slice)):
+        try:
+            found = owner[key]
+        except (IndexError, ValueError):
+            return Unknown()
+        if isinstance(key, slice) and isinstance(owner, list):
+            made = List(found, m.short)
+            made.loose = size is None
+            return made
+        return found
+    if isinstance(key, Unknown) and owner and all(isinstance(v, Tensor) for v in owner):
+        return Unknown(node=owner[-1].node)
+    return Unknown(plain=all(is_concrete(v) for v in owner))
+
+
+def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
+    """`owner[key] = value`"""
+    if isinstance(owner, Tensor):
+        from .tensors import put
+
+        put(m, owner, key, value, node)
+        return
+    if isinstance(owner, Object):
+        found = owner.cls.find("__setitem__")
+        if found:
+            from .calls import call
+
+            call(m, found[0], [owner, key, value], {})
+            return
+        items = owner.hidden.get("items")
+        if items is None:
+            return
+        owner = items
+    if isinstance(owner, Dict):
+        if is_concrete(key):
+            try:
+                owner[key] = value
+            except TypeError:
+                owner.others.append(value)
+        else:
+            owner.others.append(value)
+            del owner.others[:-4]
+        if m.short > owner.depth and not is_concrete(key):
+            owner.loose = True
+        grow_place(m, owner, value)
+    elif isinstance(owner, list):
+        if isinstance(key, int) and -len(owner) <= key < len(owner):
+            owner[key] = value
+        elif isinstance(key, slice) and key == slice(None):
+            owner[:] = list(value) if isinstance(value, (list, tuple)) else [Unknown()]
+        elif isinstance(owner, List):
+            owner.loose = True
+        if isinstance(owner, List):
+            grow_place(m, owner, value)
+
+
+def grow_place(m: Machine, box: Any, value: Any) -> None:
+    """Notes where a value was put, without making the container loose."""
+    loose = box.loose
+    grow(m, box, value)
+    box.loose = loose

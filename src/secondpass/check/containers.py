@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lists, dicts, strings and sets: their methods, with elements that may be unknown."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from .loops import iterate
+from .machine import Machine
+from .values import Dict, List, Native, Object, Tensor, Unknown
+
+__all__ = ["contains", "is_concrete", "length", "method"]
+
+_SCALARS = (int, float, str, bytes, bool, complex, type(None), slice, range)
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether a value is wholly known and plain."""
+    if isinstance(value, _SCALARS) or value is Ellipsis:
+        return True
+    if isinstance(value, (List, Dict)) and value.loose:
+        return False
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return len(value) < 1000 and all(is_concrete(v) for v in value)
+    if isinstance(value, dict):
+        return len(value) < 1000 and all(is_concrete(v) for v in value.values())
+    return False
+
+
+def length(value: Any) -> int | None:
+    """How many elements there are, where it can be told."""
+    if isinstance(value, (List, Dict)) and (value.loose or (isinstance(value, Dict) and value.others)):
+        return None
+    return len(value) if hasattr(value, "__len__") else None
+
+
+def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
+    """`item in box` and `item not in box`."""
+    found: Any = None
+    if isinstance(box, Object):
+        box = box.hidden.get("items", box)
+    if isinstance(box, str):
+        found = item in box if isinstance(item, str) else None
+    elif isinstance(box, (list, tuple, set, frozenset, dict)) and is_concrete(item):
+        try:
+            found = any(is_concrete(v) and v == item for v in box)
+        except TypeError:
+            found = None
+        if not found and (length(box) is None or not all(is_concrete(v) for v in box)):
+            found = None
+    elif isinstance(box, (list, tuple)) and any(v is item for v in box):
+        found = True
+    elif isinstance(box, set) and not isinstance(item, Unknown):
+        found = item in box
+    if found is None:
+        key = ("in", getattr(item, "key", repr(item)[:80]), getattr(box, "key", id(box)))
+        return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)
+    return found if isinstance(op, ast.In) else not found
+
+
+def grow(m: Machine, box: Any, value: Any) -> None:
+    """Notes that something was put into a container."""
+    if m.short > box.depth:
+        box.loose = True
+    if box.place is None or _has_history(value):
+        box.place = m.place()
+
+
+def _has_history(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_has_history(v) for v in value)
+    if isinstance(value, dict):
+        return any(_has_history(v) for v in value.values())
+    return isinstance(value, (Tensor, Unknown)) and value.node is not None
+
+
+def _append(m: Machine, box: List, value: Any = None, *_: Any) -> None:
+    if box.limit is not None and len(box) >= box.limit:
+        del box[0]
+    box.append(value)
+    grow(m, box, value)
+
+
+def _extend(m: Machine, box: List, values: Any = (), *_: Any) -> None:
+    items = iterate(m, values)
+    if items.length is None:
+        box.loose = True
+    for index, value in enumerate(items):
+        if items.length is None and index >= 3:
+            break
+        _append(m, box, value)
+
+
+def _pop(m: Machine, box: List, index: Any = -1, *_: Any) -> Any:
+    if box.kind == "queue" and index == 0 and box:
+        return list.pop(box, 0)
+    try:
+        return list.pop(box, index if isinstance(index, int) else -1)
+    except IndexError:
+        return Unknown()
+
+
+def _insert(m: Machine, box: List, index: Any = 0, value: Any = None, *_: Any) -> None:
+    box.insert(index if isinstance(index, int) else 0, value)
+    grow(m, box, value)
+
+
+def _remove(m: Machine, box: List, value: Any = None, *_: Any) -> None:
+    for index, item in enumerate(box):
+        if item is value or (is_concrete(item) and is_concrete(value) and item == value):
+            del box[index]
+            return
+    box.loose = True
+
+
+def _index(m: Machine, box: Any, value: Any = None, *_: Any) -> Any:
+    if is_concrete(box) and is_concrete(value) and value in box:
+        return list(box).index(value)
+    return Unknown(plain=True)
+
+
+def _clear(m: Machine, box: Any, *_: Any) -> None:
+    box.clear()
+    if isinstance(box, Dict):
+        box.others = []
+    box.loose = False
+
+
+def _copy(m: Machine, box: Any, *_: Any) -> Any:
+    made = List(box, m.short) if isinstance(box, list) else Dict(box, m.short)
+    made.loose, made.place = getattr(box, "loose", False), getattr(box, "place", None)
+    if isinstance(box, Dict) and isinstance(made, Dict):
+        made.default, made.others = box.default, list(box.others)
+    return made
+
+
+def _popleft(m: Machine, box: List, *_: Any) -> Any:
+    return list.pop(box, 0) if box else Unknown()
+
+
+def _sort(m: Machine, box: List, *_: Any, **__: Any) -> None:
+    if is_concrete(box):
+        try:
+            list.sort(box)
+        except TypeError:
+            pass
+
+
+def _reverse(m: Machine, box: List, *_: Any) -> None:
+    list.reverse(box)
+
+
+_LIST: dict[str, Callable[..., Any]] = {
+    "append": _append, "extend": _extend, "pop": _pop, "insert": _insert, "remove": _remove, "index": _index,
+    "clear": _clear, "copy": _copy, "popleft": _popleft, "sort": _sort, "reverse": _reverse,
+    "appendleft": lambda m, box, value=None: _insert(m, box, 0, value),
+    "count": lambda m, box, *_: Unknown(plain=True),
+}  # fmt: skip
+
+
+def _get(m: Machine, box: Dict, key: Any = None, default: Any = None, *_: Any) -> Any:
+    if is_concrete(key):
+        try:
+            if key in box:
+                return box[key]
+        except TypeError:
+            return Unknown()
+        if box.loose or box.others:
+            return Unknown()
+        return default
+    return next(iter(box.others), Unknown())
+
+
+def _setdefault(m: Machine, box: Dict, key: Any = None, default: Any = None, *_: Any) -> Any:
+    from .attributes import set_item
+
+    if is_concrete(key) and key in box:
+        return box[key]
+    if not is_concrete(key) and box.others:
+        return box.others[-1]
+    set_item(m, box, key, default)
+    return default
+
+
+def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> None:
+    from .attributes import set_item
+
+    if isinstance(other, dict):
+        for key, value in other.items():
+            set_item(m, box, key, value)
+    elif other is not None:
+        box.loose = True
+    for key, value in more.items():
+        set_item(m, box, key, value)
+
+
+def _dict_pop(m: Machine, box: Dict, key: Any = None, *default: Any) -> Any:
+    if is_concrete(key) and key in box:
+        return dict.pop(box, key)
+    return default[0] if default and not box.loose else Unknown()
+
+
+def _values(box: Dict, pairs: list[Any]) -> List:
+    made = List(pairs)
+    made.loose = box.loose or bool(box.others)
+    return made
+
+
+_DICT: dict[str, Callable[..., Any]] = {
+    "get": _get, "setdefault": _setdefault, "update": _update, "pop": _dict_pop, "clear": _clear, "copy": _copy,
+    "keys": lambda m, box: _values(box, list(box)),
+    "values": lambda m, box: _values(box, [*box.values(), *box.others]),
+    "items": lambda m, box: _values(box, [*box.items(), *((Unknown(plain=True), v) for v in box.others)]),
+}  # fmt: skip
+
+
+def method(m: Machine, owner: Any, name: str) -> Any:
+    """A method of a built-in value."""
+    if isinstance(owner, List) and name in _LIST:
+        act = _LIST[name]
+        return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
+    if isinstance(owner, set) and name in ("add", "discard", "remove"):
+        change = owner.add if name == "add" else owner.discard
+        return Native(name, lambda m, args, kwargs: change(*args) if args else None)
+    if isinstance(owner, Dict) and name in _DICT:
+        act = _DICT[name]
+        return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
+    real = getattr(owner, name, None)
+    if real is None or not callable(real):
+        return Unknown(plain=True) if real is None else real
+
+    def act_really(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if not (is_concrete(list(args)) and is_concrete(kwargs) and is_concrete(owner)):
+            return Unknown(plain=True)
+        try:
+            found = real(*args, **kwargs)
+        except Exception:
+            return Unknown(plain=True)
+        if isinstance(found, str) and len(found) > 10_000:
+            return Unknown(plain=True)
+        return List(found, m.short) if isinstance(found, list) else found
+
+    return Native(name, act_really)

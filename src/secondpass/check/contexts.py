@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Context managers: the ones that switch recording, those of the project, and all others."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .machine import Machine
+from .values import Object, Stream, Unknown
+
+__all__ = ["Switch", "enter", "leave"]
+
+
+class Switch:
+    """`torch.no_grad()` and its kin: what recording is set to inside."""
+
+    __slots__ = ("exceptions", "grad")
+
+    def __init__(self, grad: bool | None, exceptions: tuple[str, ...] = ()) -> None:
+        self.grad = grad
+        self.exceptions = exceptions
+
+
+def enter(m: Machine, manager: Any, node: ast.expr) -> tuple[Any, Any]:
+    """The value that `as` binds, and what `leave` needs."""
+    if isinstance(manager, Switch):
+        before = m.grad
+        if not manager.exceptions:
+            m.grad = manager.grad  # type: ignore[assignment]
+        return None, (manager, before)
+    if isinstance(manager, Stream) and manager.fields.get("context"):
+        manager.iterator = manager.make()
+        before = m.grad
+        return next(manager.iterator, None), (manager, before)
+    if isinstance(manager, Object):
+        found = manager.cls.find("__enter__")
+        if found:
+            from .calls import call
+
+            return call(m, found[0], [manager], {}), (manager, m.grad)
+        return manager, (None, m.grad)
+    if isinstance(manager, Unknown):
+        return Unknown(plain=manager.plain), (None, m.grad)
+    return manager, (None, m.grad)
+
+
+def leave(m: Machine, state: Any, error: Exception | None) -> bool:
+    """Ends a context; returns whether it swallowed the exception."""
+    manager, before = state
+    if isinstance(manager, Switch):
+        if manager.exceptions:
+            name = getattr(error, "name", "RuntimeError")
+            return error is not None and bool({name, "Exception", "BaseException"} & set(manager.exceptions))
+        m.grad = before
+    elif isinstance(manager, Stream) and manager.iterator is not None:
+        next(manager.iterator, None)
+    elif isinstance(manager, Object):
+        found = manager.cls.find("__exit__")
+        if found:
+            from .calls import call
+
+            nothing = [None] * 3 if error is None else [Unknown(plain=True)] * 3
+            return m.known_truth(call(m, found[0], [manager, *nothing], {})) is True and error is not None
+    return False

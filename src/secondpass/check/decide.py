@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which way to go where a condition cannot be told.
+
+A program is read several times. Each reading has a policy that answers every open question; the same question gets the
+same answer throughout one reading. A finding counts when no reading that came past its place was without it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+__all__ = ["POLICIES", "Policy", "doomed", "jumps"]
+
+
+class Policy:
+    """Answers open questions: always no, always yes, or mixed by the question's own text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked = 0
+        self.answers: dict[Any, bool] = {}
+
+    def answer(self, key: Any, lean: bool | None = None) -> bool:
+        """The answer to one question; `lean` is the only way that leads on."""
+        found = self.answers.get(key)
+        if found is None:
+            self.asked += 1
+            found = self.answers[key] = self._first(key) if lean is None else lean
+        return found
+
+    def _first(self, key: Any) -> bool:
+        if self.name in ("no", "yes"):
+            return self.name == "yes"
+        # Numbers of unknown values follow the order of reading, so mixed answers are the same in every run.
+        return bool(crc32(repr((key, self.asked)).encode()) & 4) == (self.name == "mixed")
+
+
+POLICIES = ("no", "yes", "mixed", "other")
+
+
+def doomed(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block always ends the program."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.If):
+        return doomed(last.body) and doomed(last.orelse)
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit", "os.abort")
+    return isinstance(last, ast.Assert) and isinstance(last.test, ast.Constant) and not last.test.value
+
+
+def jumps(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block leaves the loop or function it stands in without training anything."""
+    if not body or not isinstance(body[-1], (ast.Continue, ast.Break, ast.Return)):
+        return False
+    names = {n.attr for s in body for n in ast.walk(s) if isinstance(n, ast.Attribute)}
+    return not names & {"backward", "step", "grad"}

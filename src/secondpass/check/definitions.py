@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions and classes: definitions and their decorators."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .machine import Frame, Machine, Scope
+from .names import bind
+from .values import Bound, Class, External, Function, Native, Object, Unknown
+
+__all__ = ["define_class", "define_function"]
+
+_MARKS = {
+    "builtins.staticmethod": "static",
+    "builtins.classmethod": "class",
+    "builtins.property": "property",
+    "functools.cached_property": "property",
+    "contextlib.contextmanager": "context",
+    "torch.no_grad": "no_grad",
+    "torch.inference_mode": "no_grad",
+    "torch.enable_grad": "enable_grad",
+    "functools.lru_cache": "cached",
+    "functools.cache": "cached",
+    "abc.abstractmethod": "abstract",
+}
+
+
+def define_function(m: Machine, node: Any, scope: Scope) -> None:
+    """`def`, with its decorators."""
+    from .expressions import make_function
+
+    bind(scope, node.name, _decorated(m, node, make_function(m, node, scope, node.name), scope))
+
+
+def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
+    from .calls import call
+    from .contexts import Switch
+    from .expressions import evaluate
+
+    for decorator in reversed(node.decorator_list):
+        if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
+            old = evaluate(m, decorator.value, scope)
+            if isinstance(old, Function):
+                if decorator.attr == "setter":
+                    old.attrs["setter"] = made
+                made = old
+            continue
+        value = evaluate(m, decorator, scope)
+        name = value.name if isinstance(value, External) else ""
+        if name in _MARKS and isinstance(made, Function):
+            made.marks.add(_MARKS[name])
+            if name == "functools.cached_property":
+                made.marks.add("cached")
+        elif isinstance(value, Switch) and isinstance(made, Function):
+            made.marks.add("enable_grad" if value.grad else "no_grad")
+        elif name == "dataclasses.dataclass" and isinstance(made, Class):
+            pass
+        elif isinstance(value, (Function, Bound)) and not isinstance(made, Class):
+            wrapped = call(m, value, [made], {})
+            # A decorator that gives back something we cannot read is taken to leave the function as it is.
+            made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made
+        elif isinstance(value, Class) and not value.unknown and isinstance(made, Function):
+            wrapped = call(m, value, [made], {})
+            made = wrapped if isinstance(wrapped, Object) else made
+    return made
+
+
+def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
+    """`class`: executes the body and collects what it defines."""
+    from .expressions import evaluate
+    from .library import library_class
+    from .statements import block
+
+    bases: list[Any] = []
+    for base in node.bases:
+        if isinstance(base, ast.Starred):
+            continue
+        value = evaluate(m, base, scope)
+        if isinstance(value, External):
+            value = library_class(value.name) or value
+        if isinstance(value, External) and value.name in _HARMLESS:
+            continue
+        bases.append(value)
+    made = Class(node.name, bases, scope.module)
+    made.node = node
+    inner = Scope({}, scope if scope.vars is not scope.module.globals else None, scope.module)
+    frame = Frame(node.name, scope.module, inner)
+    m.frames.append(frame)
+    try:
+        block(m, node.body, inner)
+    finally:
+        m.frames.pop()
+    made.attrs = inner.vars
+    for value in list(inner.vars.values()):
+        if isinstance(value, Function):
+            _claim(value, made)
+        elif isinstance(value, Bound) and isinstance(value.function, Function):
+            _claim(value.function, made)
+    names = {_name(m, d, scope) for d in node.decorator_list}
+    if names & {"dataclasses.dataclass", "struct.dataclass", "attr.s", "attrs.define"} or made.derives(
+        "typing.NamedTuple"
+    ):
+        made.fields = _fields(m, node, inner)
+    bind(scope, node.name, _decorated(m, node, made, scope))
+
+
+_HARMLESS = {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"}
+
+
+def _claim(function: Function, cls: Class) -> None:
+    # Functions of the body see the names around the class, not those in it.
+    function.cls = function.cls or cls
+    if isinstance(function.cells, Scope) and function.cells.vars is cls.attrs:
+        function.cells = function.cells.above
+
+
+def _name(m: Machine, node: ast.expr, scope: Scope) -> str:
+    from .expressions import evaluate
+
+    value = evaluate(m, node.func if isinstance(node, ast.Call) else node, scope)
+    return value.name if isinstance(value, External) else ""
+
+
+def _fields(m: Machine, node: ast.ClassDef, scope: Scope) -> list[tuple[str, Any]]:
+    from .expressions import evaluate
+
+    found: list[tuple[str, Any]] = []
+    for item in node.body:
+        if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
+            continue
+        if "ClassVar" in ast.dump(item.annotation):
+            continue
+        default: Any = None
+        if isinstance(item.value, ast.Call) and "field" in ast.unparse(item.value.func):
+            for word in item.value.keywords:
+                if word.arg == "default_factory":
+                    default = ("factory", evaluate(m, word.value, scope))
+                elif word.arg == "default":
+                    default = ("value", evaluate(m, word.value, scope))
+        elif item.value is not None:
+            default = ("value", scope.vars.get(item.target.id, Unknown()))
+        found.append((item.target.id, default))
+        scope.vars.pop(item.target.id, None)
+    return found

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What expressions mean: one function per kind of syntax node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .attributes import get_attribute, get_item, set_attribute, set_item
+from .calls import call_expression
+from .containers import contains, is_concrete
+from .loops import iterate, turns
+from .machine import Machine, Scope, line_of
+from .names import bind, look_up
+from .operators import binary, compare, unary
+from .values import Dict, Function, List, Stream, Tensor, Unknown
+
+__all__ = ["assign", "evaluate", "make_function", "many"]
+
+
+def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Any:
+    """The value of an expression."""
+    return _MEANING[type(node)](m, node, scope)
+
+
+def many(m: Machine, nodes: list[ast.expr], scope: Scope) -> list[Any]:
+    """The values of a display's elements, with `*` spread out."""
+    found: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            items = iterate(m, evaluate(m, node.value, scope))
+            if items.length is None:
+                found.append(Unknown())
+            else:
+                found.extend(items)
+        else:
+            found.append(evaluate(m, node, scope))
+    return found
+
+
+def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Any:
+    return node.value
+
+
+def _name(m: Machine, node: ast.Name, scope: Scope) -> Any:
+    return look_up(m, node.id, scope)
+
+
+def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Any:
+    owner = evaluate(m, node.value, scope)
+    m.frames[-1].line = node.end_lineno or node.lineno
+    return get_attribute(m, owner, node.attr, node)
+
+
+def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Any:
+    owner = evaluate(m, node.value, scope)
+    key = evaluate(m, node.slice, scope)
+    m.frames[-1].line = node.lineno
+    return get_item(m, owner, key)
+
+
+def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Any:
+    parts = [None if p is None else evaluate(m, p, scope) for p in (node.lower, node.upper, node.step)]
+    if all(p is None or isinstance(p, int) for p in parts):
+        return slice(*parts)
+    return Unknown(plain=True)
+
+
+def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Any:
+    left = evaluate(m, node.left, scope)
+    right = evaluate(m, node.right, scope)
+    m.frames[-1].line = node.lineno
+    return binary(m, node.op, left, right)
+
+
+def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
+    value = evaluate(m, node.operand, scope)
+    return unary(m, node.op, value)
+
+
+def _boolean(m: Machine, node: ast.BoolOp, scope: Scope) -> Any:
+    stop_at = isinstance(node.op, ast.Or)
+    value: Any = None
+    for part in node.values:
+        value = evaluate(m, part, scope)
+        if part is not node.values[-1] and m.truth(value) == stop_at:
+            return value
+    return value
+
+
+def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
+    left = evaluate(m, node.left, scope)
+    value: Any = True
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(m, right_node, scope)
+        m.frames[-1].line = node.lineno
+        value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)
+        if len(node.ops) > 1 and not m.truth(value):
+            return value
+        left = right
+    return value
+
+
+def _if(m: Machine, node: ast.IfExp, scope: Scope) -> Any:
+    test = evaluate(m, node.test, scope)
+    return evaluate(m, node.body if m.truth(test) else node.orelse, scope)
+
+
+def _tuple(m: Machine, node: ast.Tuple, scope: Scope) -> Any:
+    return tuple(many(m, node.elts, scope))
+
+
+def _list(m: Machine, node: ast.List, scope: Scope) -> Any:
+    return _placed(m, List(many(m, node.elts, scope), m.short))
+
+
+def _placed(m: Machine, made: List) -> List:
+    if made:
+        made.place = m.place()
+    return made
+
+
+def _set(m: Machine, node: ast.Set, scope: Scope) -> Any:
+    values = many(m, node.elts, scope)
+    return set(values) if is_concrete(values) else Unknown(plain=True)
+
+
+def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
+    made = Dict(depth=m.short)
+    for key_node, value_node in zip(node.keys, node.values, strict=True):
+        value = evaluate(m, value_node, scope)
+        if key_node is None:
+            if isinstance(value, dict):
+                made.update(value)
+            else:
+                made.loose = True
+            continue
+        key = evaluate(m, key_node, scope)
+        set_item(m, made, key, value)
+    return made
+
+
+def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Any:
+    return make_function(m, node, scope, "<lambda>")
+
+
+def make_function(m: Machine, node: Any, scope: Scope, name: str) -> Function:
+    """A function value with its defaults evaluated."""
+    made = Function(node, scope.module, scope, name)
+    args = node.args
+    made.defaults = [evaluate(m, d, scope) for d in args.defaults]
+    made.kwdefaults = {
+        a.arg: evaluate(m, d, scope) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None
+    }
+    made.generator = not isinstance(node, ast.Lambda) and m.project.is_generator(node)
+    return made
+
+
+def _comprehension(m: Machine, node: Any, scope: Scope) -> Iterator[Scope]:
+    """The scopes in which the element is to be evaluated, one after the other."""
+    yield from _generators(m, node.generators, Scope({}, scope, scope.module), scope, node)
+
+
+def _generators(m: Machine, clauses: list[ast.comprehension], inner: Scope, outer: Scope, node: Any) -> Iterator[Scope]:
+    clause, rest = clauses[0], clauses[1:]
+    source = evaluate(m, clause.iter, outer)
+    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno, False):
+        assign(m, clause.target, item, inner)
+        if all(m.truth(evaluate(m, test, inner)) for test in clause.ifs):
+            if rest:
+                yield from _generators(m, rest, inner, inner, node)
+            else:
+                yield inner
+
+
+def _list_comprehension(m: Machine, node: ast.ListComp, scope: Scope) -> Any:
+    made = List(depth=m.short)
+    before = m.cuts
+    for inner in _comprehension(m, node, scope):
+        made.append(evaluate(m, node.elt, inner))
+    made.loose = m.cuts > before
+    return _placed(m, made)
+
+
+def _set_comprehension(m: Machine, node: ast.SetComp, scope: Scope) -> Any:
+    before = m.cuts
+    values = [evaluate(m, node.elt, inner) for inner in _comprehension(m, node, scope)]
+    return set(values) if is_concrete(values) and m.cuts == before else Unknown(plain=True)
+
+
+def _dict_comprehension(m: Machine, node: ast.DictComp, scope: Scope) -> Any:
+    made = Dict(depth=m.short)
+    before = m.cuts
+    for inner in _comprehension(m, node, scope):
+        set_item(m, made, evaluate(m, node.key, inner), evaluate(m, node.value, inner))
+    made.loose = made.loose or m.cuts > before
+    return made
+
+
+def _generator_expression(m: Machine, node: ast.GeneratorExp, scope: Scope) -> Any:
+    def make() -> Iterator[Any]:
+        for inner in _comprehension(m, node, scope):
+            yield evaluate(m, node.elt, inner)
+
+    length = None
+    if len(node.generators) == 1 and not node.generators[0].ifs:
+        # The source of the first clause is evaluated at once, as Python does; its length is the stream's.
+        source = evaluate(m, node.generators[0].iter, scope)
+        length = iterate(m, source).length
+
+        def make() -> Iterator[Any]:  # noqa: F811
+            inner = Scope({}, scope, scope.module)
+            for item in iterate(m, source):
+                assign(m, node.generators[0].target, item, inner)
+                yield evaluate(m, node.elt, inner)
+
+    return Stream(make, length, generator=True)
+
+
+def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
+    parts: list[Any] = [evaluate(m, p, scope) for p in node.values]
+    if all(isinstance(p, str) for p in parts):
+        return "".join(parts)
+    return Unknown(plain=True)
+
+
+def _formatted(m: Machine, node: ast.FormattedValue, scope: Scope) -> Any:
+    value = evaluate(m, node.value, scope)
+    if isinstance(value, (str, int)) and node.conversion == -1 and node.format_spec is None:
+        return str(value)
+    return Unknown(plain=True)
+
+
+def _named(m: Machine, node: ast.NamedExpr, scope: Scope) -> Any:
+    value = evaluate(m, node.value, scope)
+    bind(scope, node.target.id, value)
+    return value
+
+
+def _await(m: Machine, node: ast.Await, scope: Scope) -> Any:
+    return evaluate(m, node.value, scope)
+
+
+def _yield(m: Machine, node: Any, scope: Scope) -> Any:
+    # A yield in a place that the generator executor does not know: what is sent in cannot be told.
+    if node.value is not None:
+        evaluate(m, node.value, scope)
+    return Unknown()
+
+
+def _call(m: Machine, node: ast.Call, scope: Scope) -> Any:
+    m.spend()
+    function = evaluate(m, node.func, scope)
+    m.frames[-1].line = line_of(node)
+    return call_expression(m, function, node, scope)
+
+
+def _starred(m: Machine, node: ast.Starred, scope: Scope) -> Any:
+    return Unknown()
+
+
+def assign(m: Machine, target: ast.expr, value: Any, scope: Scope) -> None:
+    """Binds a target to a value."""
+    if isinstance(target, ast.Name):
+        if isinstance(value, Tensor) and not value.name and value.leaf is not None:
+            value.leaf.name = value.leaf.name or target.id
+        bind(scope, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        set_attribute(m, evaluate(m, target.value, scope), target.attr, value, target)
+    elif isinstance(target, ast.Subscript):
+        owner = evaluate(m, target.value, scope)
+        key = evaluate(m, target.slice, scope)
+        m.frames[-1].line = target.lineno
+        set_item(m, owner, key, value, target)
+    elif isinstance(target, ast.Starred):
+        assign(m, target.value, value, scope)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for part, item in zip(target.elts, _unpacked(m, target.elts, value), strict=True):
+            assign(m, part, item, scope)
+
+
+def _unpacked(m: Machine, targets: list[ast.expr], value: Any) -> list[Any]:
+    count = len(targets)
+    star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    items = iterate(m, value)
+    if star is None:
+        found = []
+        for item in items:
+            found.append(item)
+            if len(found) == count:
+                break
+        return found + [Unknown(node=getattr(value, "node", None)) for _ in range(count - len(found))]
+    if items.length is None:
+        return [Unknown(node=getattr(value, "node", None)) for _ in range(count)]
+    everything = list(items)
+    tail = count - star - 1
+    head, rest = everything[:star], everything[star : len(everything) - tail]
+    last = everything[len(everything) - tail :]
+    found = [*head, List(rest, m.short), *last]
+    return found if len(found) == count else [Unknown() for _ in range(count)]
+
+
+_MEANING: dict[type, Callable[[Machine, Any, Scope], Any]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _if,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.Lambda: _lambda,
+    ast.ListComp: _list_comprehension,
+    ast.SetComp: _set_comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.GeneratorExp: _generator_expression,
+    ast.JoinedStr: _text,
+    ast.FormattedValue: _formatted,
+    ast.NamedExpr: _named,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+    ast.Call: _call,
+    ast.Starred: _starred,
+}

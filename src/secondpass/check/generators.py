@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Generator functions: statements that hold a `yield` run as Python generators, all others as usual."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .contexts import enter, leave
+from .expressions import assign, evaluate
+from .loops import iterate, turns
+from .machine import Loop, Machine, Scope
+from .statements import BREAK, Return, block, lean, widen
+from .values import Unknown
+
+__all__ = ["yields"]
+
+
+def yields(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Iterator[Any]:
+    """What a generator's body yields; returns the signal that ended it."""
+    for node in body:
+        m.spend()
+        m.frames[-1].line = node.lineno
+        if not m.project.has_yield(node):
+            signal = block(m, [node], scope)
+        else:
+            signal = yield from _statement(m, node, scope)
+        if signal is not None:
+            return signal
+    return None
+
+
+def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Iterator[Any]:
+    if isinstance(node, ast.Expr):
+        yield from _expression(m, node.value, scope)
+    elif isinstance(node, ast.Assign):
+        value = yield from _expression(m, node.value, scope)
+        for target in node.targets:
+            assign(m, target, value, scope)
+    elif isinstance(node, ast.If):
+        test = evaluate(m, node.test, scope)
+        return (yield from yields(m, node.body if m.truth(test, lean(m, node)) else node.orelse, scope))
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        return (yield from _for(m, node, scope))
+    elif isinstance(node, ast.While):
+        return (yield from _while(m, node, scope))
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        return (yield from _with(m, node, scope))
+    elif isinstance(node, ast.Try):
+        signal = yield from yields(m, node.body, scope)
+        final = yield from yields(m, node.finalbody, scope)
+        return signal if final is None else final
+    elif isinstance(node, ast.Return):
+        return Return(None)
+    else:
+        return block(m, [node], scope)
+    return None
+
+
+def _expression(m: Machine, node: ast.expr, scope: Scope) -> Iterator[Any]:
+    if isinstance(node, ast.Yield):
+        yield None if node.value is None else evaluate(m, node.value, scope)
+        return Unknown()
+    if isinstance(node, ast.YieldFrom):
+        count = 0
+        items = iterate(m, evaluate(m, node.value, scope))
+        for item in items:
+            # An endless source is cut by whoever walks this generator; this bound only guards against ourselves.
+            count += 1
+            if count > 200:
+                break
+            yield item
+        return Unknown()
+    return evaluate(m, node, scope)
+
+
+def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
+    source = evaluate(m, node.iter, scope)
+    before = m.cuts
+    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno):
+        assign(m, node.target, item, scope)
+        signal = yield from yields(m, node.body, scope)
+        if signal is BREAK:
+            break
+        if isinstance(signal, Return):
+            return signal
+    if m.cuts > before:
+        widen(m, node, scope)
+    return None
+
+
+def _while(m: Machine, node: ast.While, scope: Scope) -> Iterator[Any]:
+    frame, loop = m.frames[-1], Loop(node.lineno, node.end_lineno or node.lineno)
+    frame.loops.append(loop)
+    m.short += 1
+    try:
+        while m.known_truth(evaluate(m, node.test, scope)) is not False and loop.turn < max(loop.want, 40):
+            m.turn(loop)
+            signal = yield from yields(m, node.body, scope)
+            if signal is BREAK:
+                break
+            if isinstance(signal, Return):
+                return signal
+    finally:
+        frame.loops.remove(loop)
+        m.short -= 1
+    return None
+
+
+def _with(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
+    entered = []
+    try:
+        for item in node.items:
+            value, state = enter(m, evaluate(m, item.context_expr, scope), item.context_expr)
+            entered.append(state)
+            if item.optional_vars is not None:
+                assign(m, item.optional_vars, value, scope)
+        return (yield from yields(m, node.body, scope))
+    finally:
+        while entered:
+            leave(m, entered.pop(), None)

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The graph while code is read: nodes, leaves, and what passes, steps and writes do to them.
+
+NOTE [ Certain and maybe ]
+1. `parents` are edges that exist for certain; `maybe` are edges that may exist (code that could not be read lies
+   between). A node that a pass reaches over `parents` alone is walked for certain, over a `maybe` it may be.
+2. A node walked for certain by a freeing pass is spent (True); one that may have been is None. Only True fails.
+3. A root that needs a gradient and has exactly one place where its history can come from has it from there.
+4. An `opaque` node stands for a call that could not be read. It is never the node a pass fails at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..record import Cut, Failure, Holding, Loop, Owner, Pass, Place, Sighting, Step, Write, ZeroGrad
+from .values import Store, Tensor
+
+__all__ = ["Engine", "GraphNode", "Leaf", "Refused"]
+
+
+class Refused(Exception):
+    """A pass that PyTorch would refuse: the program's RuntimeError."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class GraphNode:
+    """One recorded operation."""
+
+    __slots__ = (
+        "keeps", "leaf", "loops", "maybe", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack", "vague", "when"
+    )  # fmt: skip
+
+    def __init__(self, number: int, op: str, parents: tuple[GraphNode, ...], maybe: tuple[GraphNode, ...]) -> None:
+        self.number = number
+        self.op = op
+        self.parents = parents
+        self.maybe = maybe
+        self.saved: tuple[str, ...] = ()
+        self.keeps: tuple[tuple[str, Tensor, Store, int], ...] = ()
+        self.place: Place | None = None
+        self.stack: tuple[Place, ...] = ()
+        self.when = -1
+        self.leaf: Leaf | None = None
+        self.spent: bool | None = False
+        self.opaque = False
+        self.loops: tuple[Loop, ...] = ()
+        self.vague = False
+        """Whether it is not known if it saves anything."""
+
+
+class Leaf:
+    """A tensor that gathers gradients, and the state of its gradient."""
+
+    __slots__ = ("applied", "doubt", "grad", "has", "name", "node", "piled", "store", "tensor")
+
+    def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
+        self.node = node
+        self.name = name
+        self.tensor = tensor
+        self.store = tensor.store
+        self.has: bool | None = False
+        self.applied: set[int] = set()
+        """Identities of the optimizers whose step has applied the gradient that is there now."""
+        self.piled = False
+        """Whether new gradients were added to one that a step had already applied."""
+        self.doubt = False
+        self.grad: Tensor | None = None
+
+
+class Engine:
+    """The events of one reading, and the graph they happen to."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.nodes: list[GraphNode] = []
+        self.leaves: list[Leaf] = []
+        self.passes: list[Pass] = []
+        self.steps: list[Step] = []
+        self.zeros: list[ZeroGrad] = []
+        self.writes: list[Write] = []
+        self.cuts: list[Cut] = []
+        self.sightings: list[Sighting] = []
+        self.holdings: list[Holding] = []
+        self.failures: list[Failure] = []
+        self.owners: dict[int, Owner] = {}
+        self._cut_sites: set[tuple[Any, ...]] = set()
+
+    # building ---------------------------------------------------------------------------------------------------------
+
+    def node(
+        self,
+        op: str,
+        parents: Iterable[GraphNode],
+        maybe: Iterable[GraphNode],
+        place: Place | None,
+        stack: tuple[Place, ...] = (),
+    ) -> GraphNode:
+        """Records one operation."""
+        made = GraphNode(len(self.nodes), op, tuple(dict.fromkeys(parents)), tuple(dict.fromkeys(maybe)))
+        made.place = place
+        made.stack = stack
+        made.when = self.clock - 1
+        self.nodes.append(made)
+        return made
+
+    def leaf(self, tensor: Tensor, name: str = "") -> Leaf:
+        """Makes a tensor one that gathers gradients."""
+        if tensor.leaf is None:
+            node = GraphNode(-1 - len(self.leaves), "AccumulateGrad", (), ())
+            tensor.leaf = node.leaf = Leaf(node, name or tensor.name, tensor)
+            tensor.store.leaf = tensor.leaf
+            self.leaves.append(tensor.leaf)
+        elif name and not tensor.leaf.name:
+            tensor.leaf.name = name
+        return tensor.leaf
+
+    def tick(self) -> int:
+        """The moment of the next event."""
+        self.clock += 1
+        return self.clock - 1
+
+    # what happens -----------------------------------------------------------------------------------------------------
+
+    def cut(self, kind: str, name: str, place: Place | None) -> None:
+        """History ended here. Each site is told once per moment."""
+        site = (kind, place, self.clock)
+        if site not in self._cut_sites:
+            self._cut_sites.add(site)
+            self.cuts.append(Cut(self.clock, kind, name, place))
+
+    def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> None:
+        """A tensor was changed in place."""
+        store = tensor.store
+        if certain:
+            store.version += 1
+            store.writer = place
+        else:
+            store.doubt = True
+        leaf = store.leaf.node.number if store.leaf else None
+        self.writes.append(Write(self.tick(), target, leaf, place, how))
+
+    def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> None:
+        """Gradients were cleared."""
+        for leaf in leaves or ():
+            leaf.has, leaf.grad, leaf.piled = False, None, False
+            leaf.applied.clear()
+        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
+        self.zeros.append(ZeroGrad(self.tick(), optimizer, numbers, place))
+
+    def step(
+        self,
+        leaves: Sequence[Leaf] | None,
+        optimizer: str,
+        identity: int,
+        place: Place | None,
+        iteration: int | None,
+        inside: bool = False,
+    ) -> None:
+        """An optimizer applied gradients; `leaves` is None where they cannot be told."""
+        empty, stale, piled = [], [], []
+        for leaf in leaves or ():
+            if leaf.doubt or leaf.has is None:
+                leaf.store.doubt = True
+                continue
+            if not leaf.has:
+                empty.append(leaf.node.number)
+                continue
+            if identity in leaf.applied:
+                stale.append(leaf.node.number)
+            if leaf.piled:
+                piled.append(leaf.node.number)
+            leaf.applied.add(identity)
+            leaf.store.version += 1
+            leaf.store.writer = place
+        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
+        self.steps.append(
+            Step(self.tick(), optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
+        )
+
+    def run(
+        self,
+        roots: Sequence[Tensor],
+        *,
+        kind: str = "backward",
+        inputs: Sequence[Tensor] | None = None,
+        retain: bool | None = False,
+        create: bool | None = False,
+        place: Place | None = None,
+        stack: tuple[Place, ...] = (),
+        iteration: int | None = None,
+        loops: tuple[Loop, ...] = (),
+        nested: bool = False,
+    ) -> list[GraphNode]:
+        """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
+        when = self.tick()
+        frees = retain is False and create is False
+        start = [r.node or (r.leaf and r.leaf.node) for r in roots]
+        nodes = [n for n in start if n is not None]
+        goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
+        certain, maybe = self._reach(nodes)
+        if goals is not None:
+            certain = self._between(certain, goals)
+            maybe |= {n for n in self._reach(nodes)[0] if n not in certain} if not goals else set()
+        record = dict(
+            when=when,
+            kind=kind,
+            roots=tuple(n.number for n in nodes),
+            inputs=None if goals is None else tuple(n.number for n in goals),
+            retain=retain is True or (retain is False and create is True),
+            create=create is True,
+            place=place,
+            stack=stack,
+            walked=frozenset(n.number for n in certain),
+            iteration=iteration,
+            loops=loops,
+            nested=nested,
+        )
+        refused = self._refusal(roots, nodes, certain)
+        if refused:
+            failure, message = refused
+            self.passes.append(Pass(outcome="failed", **record))  # type: ignore[arg-type]
+            self.failures.append(Failure(when, message=message, place=place, stack=stack, **failure))
+            raise Refused(failure["kind"], message)
+        self.passes.append(Pass(**record))  # type: ignore[arg-type]
+        self._spend(certain, maybe, frees, retain is None or create is None)
+        if kind == "backward":
+            self._gather(certain, maybe, inputs)
+        return [n for n in certain if n.leaf is None]
+
+    def _refusal(
+        self, roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphNode]
+    ) -> tuple[dict[str, Any], str] | None:
+        if not nodes and roots and all(r.needs is False for r in roots):
+            return {"kind": "no-grad"}, "element 0 of tensors does not require grad and does not have a grad_fn"
+        # The engine takes ready nodes by descending number, and every node is younger than its parents.
+        for node in sorted(certain, key=lambda n: -n.number):
+            if node.leaf or node.opaque or node.vague or not node.saved:
+                continue
+            if node.spent:
+                return (
+                    {"kind": "backward-twice", "node": node.number},
+                    "Trying to backward through the graph a second time",
+                )
+            if node.spent is None:
+                return None
+            for name, _, store, version in node.keeps:
+                if store.doubt:
+                    return None
+                if store.version != version:
+                    leaf = store.leaf.node.number if store.leaf else None
+                    return (
+                        {"kind": "inplace", "node": node.number, "saved": name, "leaf": leaf},
+                        "one of the variables needed for gradient computation has been modified by an inplace operation",
+                    )
+        return None
+
+    def _reach(self, nodes: list[GraphNode]) -> tuple[set[GraphNode], set[GraphNode]]:
+        certain: set[GraphNode] = set()
+        doubtful: list[GraphNode] = []
+        todo = list(nodes)
+        while todo:
+            node = todo.pop()
+            if node in certain:
+                continue
+            certain.add(node)
+            todo.extend(node.parents)
+            if not node.parents and len(node.maybe) == 1 and not node.opaque:
+                todo.extend(node.maybe)  # NOTE [ Certain and maybe ] 3
+            else:
+                doubtful.extend(node.maybe)
+        maybe: set[GraphNode] = set()
+        while doubtful:
+            node = doubtful.pop()
+            if node not in maybe and node not in certain:
+                maybe.add(node)
+                doubtful.extend(node.parents)
+                doubtful.extend(node.maybe)
+        return certain, maybe
+
+    def _between(self, certain: set[GraphNode], goals: list[GraphNode]) -> set[GraphNode]:
+        """The nodes on a path to one of the goals."""
+        found = {g for g in goals if g in certain}
+        for node in sorted(certain, key=lambda n: n.number):
+            if node not in found and any(p in found for p in node.parents):
+                found.add(node)
+        return found
+
+    def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
+        for node in certain:
+            if frees and node.leaf is None:
+                node.spent = True
+            elif unsure and node.spent is False:
+                node.spent = None
+        for node in maybe:
+            if (frees or unsure) and node.spent is False:
+                node.spent = None
+
+    def _gather(self, certain: set[GraphNode], maybe: set[GraphNode], inputs: Sequence[Tensor] | None) -> None:
+        for node in certain:
+            if node.leaf and (inputs is None or node.leaf.tensor in inputs):
+                node.leaf.piled = node.leaf.piled or bool(node.leaf.has and node.leaf.applied)
+                node.leaf.has = True
+                node.leaf.applied.clear()
+                node.leaf.grad = None
+        for node in maybe:
+            if node.leaf and not node.leaf.has:
+                node.leaf.has = None

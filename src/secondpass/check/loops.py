@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Walking through iterables: which elements there are, and how many of them are worth looking at.
+
+NOTE [ How long a loop is walked ]
+1. A loop known to be short (`WHOLE` turns) is walked to its end.
+2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
+   second. That there are at least two turns is the one thing assumed of data.
+3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .machine import Loop, Machine
+from .values import Dict, List, Object, Stream, Tensor, Unknown
+
+__all__ = ["Iteration", "iterate", "lengthen", "turns"]
+
+WHOLE = 6
+LONGEST = 34
+
+
+class Iteration:
+    """The elements of an iterable; `length` is None where their number cannot be told."""
+
+    __slots__ = ("length", "source")
+
+    def __init__(self, source: Iterator[Any], length: int | None) -> None:
+        self.source = source
+        self.length = length
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.source
+
+
+def iterate(m: Machine, value: Any) -> Iteration:
+    """What `for` would go through."""
+    if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes, range)):
+        loose = isinstance(value, (List, Dict)) and value.loose
+        # A list may grow while it is walked: Python's own iterator sees that, a copy would not.
+        source = iter(value) if isinstance(value, (list, range, str)) else iter(list(value))
+        return Iteration(source, None if loose else len(value))
+    if isinstance(value, Stream):
+        if value.fields.get("generator"):
+            if value.iterator is None:
+                value.iterator = value.make()
+            return Iteration(value.iterator, value.length)
+        return Iteration(value.make(), value.length)
+    if isinstance(value, Tensor):
+        from .tensors import element
+
+        return Iteration(_endless(lambda: element(m, value)), None)
+    if isinstance(value, Object):
+        return _object(m, value)
+    plain = isinstance(value, Unknown) and value.plain
+    node = value.node if isinstance(value, Unknown) else None
+    return Iteration(_endless(lambda: Unknown(plain=plain, node=node)), None)
+
+
+def _endless(make: Any) -> Iterator[Any]:
+    while True:
+        yield make()
+
+
+def _object(m: Machine, value: Object) -> Iteration:
+    from .calls import call
+
+    items = value.hidden.get("items")
+    if items is not None and value.cls.find("__iter__") is None:
+        return iterate(m, items)
+    found = value.cls.find("__iter__")
+    if found:
+        return iterate(m, call(m, found[0], [value], {}))
+    found = value.cls.find("__getitem__")
+    if found:
+        return Iteration(_endless(lambda: call(m, found[0], [value, Unknown(plain=True)], {})), None)
+    return Iteration(_endless(Unknown), None)
+
+
+def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -> Iterator[Any]:
+    """The elements a loop looks at. See NOTE [ How long a loop is walked ]."""
+    items = iterate(m, value)
+    exact = items.length is not None and items.length <= WHOLE
+    loop, frame = Loop(first, last), m.frames[-1]
+    frame.loops.append(loop)
+    m.short += not exact
+    try:
+        for item in items:
+            if not exact and loop.turn >= loop.want:
+                loop.cut = True
+                m.cuts += 1
+                break
+            m.turn(loop, counted)
+            yield item
+    finally:
+        frame.loops.remove(loop)
+        m.short -= not exact
+
+
+def lengthen(m: Machine, modulus: int) -> None:
+    """A known condition on a counter: lets the loops around it run until it came true twice."""
+    if not 1 < modulus <= (LONGEST - 2) // 2:
+        return
+    for frame in m.frames[-3:]:
+        if frame.loops:
+            loop = frame.loops[-1]
+            loop.want = max(loop.want, 2 * modulus + 1)

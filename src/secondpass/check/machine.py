@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The state of one reading: frames, modules, decisions, limits. What statements and expressions mean is in other files."""
+
+from __future__ import annotations
+
+import ast
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import record
+from ..record import Place
+from .decide import Policy
+from .graph import Engine
+from .values import Class, Function, Module, Unknown
+
+if TYPE_CHECKING:
+    from .project import Project
+
+__all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Scope"]
+
+
+class Exhausted(Exception):
+    """The reading took too many steps or too long."""
+
+
+class Raised(Exception):
+    """An exception of the program that is read."""
+
+    def __init__(self, name: str, value: Any = None, message: str = "") -> None:
+        super().__init__(name)
+        self.name = name
+        self.value = value
+        self.message = message
+
+
+class Scope:
+    """Names of a function call, a comprehension or a module, and the scope around it."""
+
+    __slots__ = ("above", "module", "outside", "vars")
+
+    def __init__(self, vars: dict[str, Any], above: Scope | None, module: Module) -> None:
+        self.vars = vars
+        self.above = above
+        self.module = module
+        self.outside: dict[str, str] | None = None
+        """Names declared `global` or `nonlocal`."""
+
+
+class Loop:
+    """One loop that is being walked."""
+
+    __slots__ = ("count", "cut", "first", "last", "turn", "want")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.turn = 0
+        self.count = 0
+        """Which turn of it in the whole reading, or 0 for a comprehension."""
+        self.cut = False
+        self.want = 3
+
+
+class Frame:
+    """One call that is under way."""
+
+    __slots__ = ("cls", "function", "line", "loops", "module", "owner", "scope")
+
+    def __init__(self, function: str, module: Module, scope: Scope) -> None:
+        self.function = function
+        self.module = module
+        self.scope = scope
+        self.line = 1
+        self.loops: list[Loop] = []
+        self.owner: Any = None
+        self.cls: Class | None = None
+
+
+class Machine:
+    """Reads one program once, under one policy."""
+
+    STEPS = 60_000
+    DEPTH = 60
+
+    def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
+        self.project = project
+        self.policy = policy
+        self.deadline = deadline
+        self.engine = Engine()
+        self.frames: list[Frame] = []
+        self.modules: dict[str, Module] = {}
+        self.steps = 0
+        self.grad = True
+        """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
+        self.reached: dict[tuple[str, int], int] = {}
+        """How often each pass, step and call of a function was come to: (file, line) -> times."""
+        self.called: set[int] = set()
+        """Identities of function nodes that were entered."""
+        self.short = 0
+        """How many loops that will be cut short are being walked: what grows in them is loose."""
+        self.cuts = 0
+        """How many loops were cut short so far."""
+        self.sites: dict[tuple[Place, ...], int] = {}
+        self.turns: dict[tuple[str, int], int] = {}
+        """How many turns each loop has made in all."""
+        self._places: dict[tuple[str, int, str], Place] = {}
+
+    # where we are -----------------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def place(self) -> Place:
+        """The place of the statement under way."""
+        return self._place(self.frames[-1])
+
+    def _place(self, frame: Frame) -> Place:
+        key = (frame.module.file, frame.line, frame.function)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = Place(*key)
+        return found
+
+    def stack(self) -> tuple[Place, ...]:
+        """The places of all frames, innermost first."""
+        return tuple(self._place(f) for f in reversed(self.frames))
+
+    def loops(self) -> tuple[record.Loop, ...]:
+        """The loops that are being walked, innermost first."""
+        return tuple(
+            record.Loop(f.module.file, loop.first, loop.count)
+            for f in reversed(self.frames)
+            for loop in reversed(f.loops)
+            if loop.count
+        )
+
+    def iteration(self) -> int:
+        """How often the program has come to this place, in this way."""
+        return self.sites.get(self.stack(), 0)
+
+    def visit(self) -> None:
+        """Counts that this place was come to."""
+        frame = self.frames[-1]
+        key = (frame.module.file, frame.line)
+        stack = self.stack()
+        self.sites[stack] = self.sites.get(stack, 0) + 1
+        self.reached[key] = self.reached.get(key, 0) + 1
+
+    def spend(self, amount: int = 1) -> None:
+        """Counts work; raises `Exhausted` at the limit."""
+        self.steps += amount
+        if self.steps > self.STEPS or (not self.steps & 255 and time.monotonic() > self.deadline):
+            raise Exhausted
+
+    def turn(self, loop: Loop, counted: bool = True) -> None:
+        """Begins a turn of a loop."""
+        loop.turn += 1
+        if counted:
+            key = (self.frames[-1].module.file, loop.first)
+            loop.count = self.turns[key] = self.turns.get(key, 0) + 1
+        self.spend()
+
+    # decisions --------------------------------------------------------------------------------------------------------
+
+    def truth(self, value: Any, lean: bool | None = None) -> bool:
+        """The truth of a value; open questions go to the policy."""
+        known = self.known_truth(value)
+        if known is not None:
+            return known
+        key = value.key if isinstance(value, Unknown) else id(value)
+        if isinstance(key, tuple) and key and key[0] == "not":
+            return not self.policy.answer(key[1], None if lean is None else not lean)
+        if self.policy.answers.get(("none", key)):
+            return False
+        return self.policy.answer(key, lean)
+
+    def known_truth(self, value: Any) -> bool | None:
+        """The truth of a value where it can be told."""
+        if isinstance(value, Unknown):
+            return None
+        from .containers import length
+
+        if isinstance(value, (bool, int, float, str, bytes, type(None))):
+            return bool(value)
+        if isinstance(value, (list, tuple, dict, set, frozenset)):
+            size = length(value)
+            if size is None:
+                return True if len(value) else None
+            return size > 0
+        from .values import Stream, Tensor
+
+        if isinstance(value, Tensor) or (isinstance(value, Stream)):
+            return None
+        return True
+
+    # modules ----------------------------------------------------------------------------------------------------------
+
+    def module(self, name: str, file: str) -> Module:
+        """The module of a file, not yet executed."""
+        found = self.modules.get(file)
+        if found is None:
+            found = self.modules[file] = Module(name, file)
+        return found
+
+    def execute(self, module: Module) -> None:
+        """Executes a module's body once."""
+        if module.state != "new":
+            return
+        module.state = "running"
+        tree = self.project.tree(module.file)
+        module.globals.setdefault("__name__", module.name)
+        module.globals.setdefault("__file__", module.file)
+        if tree is None:
+            module.state = "done"
+            return
+        from .statements import block
+
+        scope = Scope(module.globals, None, module)
+        grad, self.grad = self.grad, True
+        self.frames.append(Frame("<module>", module, scope))
+        try:
+            block(self, tree.body, scope)
+        finally:
+            self.frames.pop()
+            self.grad = grad
+            module.state = "done"
+
+    def enter(self, function: Function) -> None:
+        """Notes that a function was entered."""
+        self.called.add(id(function.node))
+
+
+def line_of(node: ast.AST) -> int:
+    """The line that a traceback would show for an expression."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return getattr(node, "lineno", 1)

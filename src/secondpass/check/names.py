@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names: scopes, imports, built-ins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .library import builtin, external
+from .machine import Machine, Scope
+from .values import External, Module, Unknown
+
+__all__ = ["Lazy", "bind", "import_name", "look_up"]
+
+
+class Lazy:
+    """A name imported from a file of the project that has not been executed yet."""
+
+    __slots__ = ("attr", "module")
+
+    def __init__(self, module: Module, attr: str) -> None:
+        self.module = module
+        self.attr = attr
+
+
+_NOTHING = object()
+
+
+def look_up(m: Machine, name: str, scope: Scope) -> Any:
+    """The value of a name."""
+    here: Scope | None = scope
+    while here is not None:
+        value = here.vars.get(name, _NOTHING)
+        if value is not _NOTHING:
+            return _ready(m, value, here.vars, name)
+        here = here.above
+    names = scope.module.globals
+    value = names.get(name, _NOTHING)
+    if value is not _NOTHING:
+        return _ready(m, value, names, name)
+    value = builtin(name)
+    return Unknown(("name", scope.module.file, name)) if value is None else value
+
+
+def _ready(m: Machine, value: Any, names: dict[str, Any], name: str) -> Any:
+    if isinstance(value, Lazy):
+        value = names[name] = module_attribute(m, value.module, value.attr)
+    return value
+
+
+def module_attribute(m: Machine, module: Module, name: str) -> Any:
+    """A name of a module of the project, which is executed now if it was not yet."""
+    m.execute(module)
+    if name in module.globals:
+        return _ready(m, module.globals[name], module.globals, name)
+    below = m.project.module_file(f"{module.name}.{name}", module.file, 0)
+    if below:
+        return m.module(f"{module.name}.{name}", below)
+    if "*" in module.globals:
+        for other in module.globals["*"]:
+            m.execute(other)
+            if name in other.globals:
+                return _ready(m, other.globals[name], other.globals, name)
+    return Unknown(("module", module.file, name))
+
+
+def bind(scope: Scope, name: str, value: Any) -> None:
+    """Binds a name where Python would."""
+    if scope.outside:
+        how = scope.outside.get(name)
+        if how == "global":
+            scope.module.globals[name] = value
+            return
+        if how == "nonlocal":
+            here = scope.above
+            while here is not None:
+                if name in here.vars:
+                    here.vars[name] = value
+                    return
+                here = here.above
+    scope.vars[name] = value
+
+
+def import_name(m: Machine, name: str, level: int, scope: Scope) -> Any:
+    """The module of an import statement: a file of the project, or a library."""
+    found = m.project.module_file(name, scope.module.file, level)
+    if found:
+        return m.module(name or scope.module.name, found)
+    if level:
+        return Unknown(("import", name))
+    return external(name) if isinstance(external(name), External) else External(name)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`torch.optim`: which parameters an optimizer owns, and what its step does to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..record import Owner
+from .graph import Leaf
+from .library import CLASSES, models
+from .loops import iterate
+from .machine import Machine
+from .sight import look
+from .values import Dict, List, Object, Tensor, Unknown
+
+__all__ = ["name_optimizer"]
+
+
+def _gather(m: Machine, value: Any, into: list[Leaf], depth: int = 0) -> bool:
+    """Collects parameters; returns whether all of them could be told."""
+    if isinstance(value, Tensor):
+        if value.leaf is not None:
+            into.append(value.leaf)
+        return value.leaf is not None
+    if isinstance(value, dict):
+        return _gather(m, value.get("params"), into, depth + 1)
+    if isinstance(value, Unknown) or depth > 4 or value is None or isinstance(value, (str, int, float)):
+        return False
+    if isinstance(value, Object):
+        return False
+    items = iterate(m, value)
+    whole = items.length is not None and getattr(value, "kind", "") != "partial"
+    count = 0
+    for item in items:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            item = item[1]
+        whole = _gather(m, item, into, depth + 1) and whole
+        count += 1
+        if items.length is None and count >= 40:
+            return False
+    return whole
+
+
+def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    owner = args[0]
+    given = args[1] if len(args) > 1 else kwargs.get("params")
+    leaves: list[Leaf] = []
+    whole = _gather(m, given, leaves)
+    owner.hidden["leaves"] = list(dict.fromkeys(leaves))
+    owner.hidden["whole"] = whole
+    owner.attrs["param_groups"] = List([Dict({"params": List([leaf.tensor for leaf in leaves]), "lr": Unknown(plain=True)})])
+    owner.attrs["state"] = Unknown(plain=True)
+    _own(m, owner)
+
+
+def _own(m: Machine, owner: Object) -> None:
+    name = owner.hidden.get("name", "")
+    numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()))
+    m.engine.owners[id(owner)] = Owner(name, numbers)
+
+
+def name_optimizer(m: Machine, owner: Object, name: str) -> None:
+    """Gives an optimizer the first name that the program gives it."""
+    if not owner.hidden.get("name"):
+        owner.hidden["name"] = name
+        _own(m, owner)
+
+
+def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    from .calls import call
+
+    owner = args[0]
+    closure = args[1] if len(args) > 1 else kwargs.get("closure")
+    value: Any = None
+    before = len(m.engine.passes)
+    if closure is not None:
+        times = 3 if owner.cls.derives("torch.optim.LBFGS") else 1
+        for _ in range(times):
+            value = call(m, closure, [], {})
+            if times > 1:
+                _apply(m, owner, True)
+        if times > 1:
+            return value
+    _apply(m, owner, len(m.engine.passes) > before)
+    return value
+
+
+def _apply(m: Machine, owner: Object, inside: bool) -> None:
+    leaves = owner.hidden.get("leaves")
+    m.visit()
+    if leaves is not None and (owner.loose or not owner.hidden.get("whole", False)):
+        for leaf in leaves:
+            leaf.store.doubt = True
+        leaves = None
+    look(m)
+    m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), inside)
+
+
+def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    owner = args[0]
+    m.visit()
+    leaves = owner.hidden.get("leaves")
+    if leaves is not None and not owner.hidden.get("whole", False):
+        for leaf in m.engine.leaves:
+            leaf.piled = False
+    m.engine.zero(leaves, owner.hidden.get("name", ""), m.place())
+
+
+def _add_group(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    owner = args[0]
+    leaves = list(owner.hidden.get("leaves", ()))
+    group = args[1] if len(args) > 1 else kwargs.get("param_group")
+    owner.hidden["whole"] = _gather(m, group, leaves) and owner.hidden.get("whole", False)
+    owner.hidden["leaves"] = list(dict.fromkeys(leaves))
+    _own(m, owner)
+
+
+models(
+    "torch.optim.Optimizer",
+    __init__=_init,
+    step=_step,
+    zero_grad=_zero,
+    add_param_group=_add_group,
+    state_dict=lambda m, args, kwargs: Unknown(plain=True),
+    load_state_dict=lambda m, args, kwargs: None,
+)
+for _name in (
+    "Adam AdamW SGD RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop SparseAdam LBFGS Adafactor Muon"
+).split():
+    models(f"torch.optim.{_name}", "torch.optim.Optimizer")
+
+STEP = CLASSES["torch.optim.Optimizer"].attrs["step"]
+"""Optimizers of the project are not read: their step applies gradients, however they do it."""

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes: `backward()` and `grad()`, with what was seen when they began."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .loops import iterate
+from .machine import Machine
+from .sight import look
+from .values import Tensor, Unknown
+
+__all__ = ["backward", "gradients", "maybe_backward"]
+
+
+def _flag(m: Machine, words: dict[str, Any], name: str) -> bool | None:
+    value = words.get(name)
+    return False if value is None else m.known_truth(value)
+
+
+def tensors_of(m: Machine, value: Any) -> list[Any]:
+    """The tensors of an argument that may be one or several."""
+    if isinstance(value, (Tensor, Unknown)):
+        return [value]
+    if value is None or isinstance(value, (int, float, str)):
+        return []
+    items = iterate(m, value)
+    found = []
+    for item in items:
+        found.append(item)
+        if items.length is None and len(found) >= 3:
+            found.append(Unknown())
+            break
+    return found
+
+
+def backward(m: Machine, roots: list[Any], words: dict[str, Any]) -> None:
+    """`loss.backward()` and `torch.autograd.backward(losses)`."""
+    known = [r if isinstance(r, Tensor) else Tensor(None, r.node) for r in roots if isinstance(r, (Tensor, Unknown))]
+    if any(isinstance(r, Unknown) for r in roots) and len(known) == 1 and known[0].node is None:
+        maybe_backward(m, [])
+        return
+    inputs = words.get("inputs")
+    _run(m, known, words, "backward", None if inputs is None else tensors_of(m, inputs))
+
+
+def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> Any:
+    """`torch.autograd.grad(outputs, inputs)`"""
+    roots = [r if isinstance(r, Tensor) else Tensor(None, r.node) for r in tensors_of(m, outputs)]
+    goals = tensors_of(m, inputs)
+    create = _flag(m, words, "create_graph")
+    if any(isinstance(g, Unknown) for g in goals):
+        maybe_backward(m, roots)
+        return tuple(Unknown() for _ in goals) if not isinstance(inputs, Unknown) else Unknown()
+    walked = _run(m, roots, words, "grad", goals)
+    if create is False:
+        m.engine.cut("grad", "", m.place())
+        found: list[Any] = [Tensor(False) for _ in goals]
+    else:
+        parents = dict.fromkeys(
+            n
+            for node in walked
+            for _, kept, _, _ in node.keeps
+            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
+        )
+        node = m.engine.node("MulBackward0", parents if create else (), () if create else parents, m.place(), m.stack())
+        node.loops = m.loops()
+        node.saved = ("self",)
+        found = [Tensor(True if create else None, node) for _ in goals]
+    return tuple(found)
+
+
+def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inputs: list[Any] | None) -> Any:
+    create = _flag(m, words, "create_graph")
+    retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
+    m.visit()
+    look(m)
+    goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
+    return m.engine.run(
+        roots,
+        kind=kind,
+        inputs=goals,
+        retain=retain,
+        create=create,
+        place=m.place(),
+        stack=m.stack(),
+        iteration=m.iteration(),
+        loops=m.loops(),
+    )
+
+
+def maybe_backward(m: Machine, roots: list[Any]) -> None:
+    """A pass that may run, from roots that may be these: whatever it could have walked is in doubt afterwards."""
+    nodes = [r.node for r in roots if getattr(r, "node", None) is not None]
+    m.visit()
+    if nodes:
+        certain, maybe = m.engine._reach(nodes)
+        m.engine._spend(set(), certain | maybe, True, True)
+        m.engine._gather(set(), certain | maybe, None)
+        return
+    for leaf in m.engine.leaves:
+        if not leaf.has:
+            leaf.has = None

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of one project: their text, their syntax trees, and which file an import means."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+from typing import Any
+
+from .sources import Source, read_source
+
+__all__ = ["Project"]
+
+
+class Project:
+    """Reads files once and remembers what was learned of their syntax."""
+
+    def __init__(self, root: Path | None = None, shown: Any = None) -> None:
+        self.root = root
+        self._shown = shown or (lambda path: path)
+        self._sources: dict[str, Source | None] = {}
+        self._facts: dict[int, Any] = {}
+        self._found: dict[tuple[str, str, int, bool], str | None] = {}
+        self._real: dict[str, str] = {}
+
+    # files ------------------------------------------------------------------------------------------------------------
+
+    def add(self, path: str) -> str:
+        """Makes a file known; returns the name that places use."""
+        shown: str = self._shown(path)
+        self._real[shown] = path
+        return shown
+
+    def real(self, file: str) -> str:
+        """The path of a file that is known by the name that places use."""
+        return self._real.get(file, file)
+
+    def source(self, file: str) -> Source | None:
+        """The text of a file with its tree, or None where it cannot be read."""
+        if file not in self._sources:
+            self._sources[file] = read_source(self.real(file))
+        return self._sources[file]
+
+    def tree(self, file: str) -> ast.Module | None:
+        """The syntax tree of a file."""
+        source = self.source(file)
+        return source.tree if source else None
+
+    def text(self, file: str) -> str:
+        """The text of a file."""
+        source = self.source(file)
+        return source.text if source else ""
+
+    # imports ----------------------------------------------------------------------------------------------------------
+
+    def module_file(self, name: str, importer: str, level: int, inside: bool = False) -> str | None:
+        """The file that `name` means when it is imported from `importer`, where it is one of the project."""
+        key = (name, importer, level, inside)
+        if key not in self._found:
+            self._found[key] = self._find(name, self.real(importer), level, inside)
+        return self._found[key]
+
+    def _find(self, name: str, importer: str, level: int, inside: bool) -> str | None:
+        parts = [p for p in name.split(".") if p]
+        here = os.path.dirname(os.path.abspath(importer))
+        if inside:
+            if os.path.basename(importer) != "__init__.py":
+                return None
+            return self._at(here, parts)
+        if level:
+            for _ in range(level - 1):
+                here = os.path.dirname(here)
+            return self._at(here, parts)
+        if not parts:
+            return None
+        top = os.path.abspath(self.root) if self.root else here
+        folder = here
+        for _ in range(8):
+            found = self._at(folder, parts)
+            if found:
+                return found
+            if folder == top or os.path.dirname(folder) == folder:
+                break
+            folder = os.path.dirname(folder)
+        if self.root:
+            return self._at(os.path.join(top, "src"), parts)
+        return None
+
+    def _at(self, folder: str, parts: list[str]) -> str | None:
+        base = os.path.join(folder, *parts)
+        for path in (base + ".py", os.path.join(base, "__init__.py")):
+            if os.path.isfile(path):
+                return self.add(path)
+        if parts and os.path.isdir(base) and not os.path.isfile(os.path.join(folder, "__init__.py")):
+            return None
+        return None
+
+    # facts about syntax -----------------------------------------------------------------------------------------------
+
+    def is_generator(self, node: Any) -> bool:
+        """Whether a function yields."""
+        return bool(self._fact("generator", node, lambda: any(_own_yields(node))))
+
+    def has_yield(self, node: ast.AST) -> bool:
+        """Whether a statement of a generator yields."""
+        return bool(self._fact("yield", node, lambda: any(_own_yields(node, True))))
+
+    def declared(self, node: Any) -> dict[str, str]:
+        """Names a function declares `global` or `nonlocal`."""
+        found: dict[str, str] = self._fact("declared", node, lambda: _declared(node))
+        return found
+
+    def counters(self, node: Any) -> set[str]:
+        """Names that a loop assigns."""
+        found: set[str] = self._fact("counters", node, lambda: _counters(node))
+        return found
+
+    def counted_attributes(self, node: Any) -> set[tuple[str, str]]:
+        """`owner.attr` that a loop counts up."""
+        found: set[tuple[str, str]] = self._fact(
+            "attributes",
+            node,
+            lambda: {
+                (n.target.value.id, n.target.attr)
+                for n in ast.walk(node)
+                if isinstance(n, ast.AugAssign)
+                and isinstance(n.target, ast.Attribute)
+                and isinstance(n.target.value, ast.Name)
+            },
+        )
+        return found
+
+    def _fact(self, kind: str, node: Any, find: Any) -> Any:
+        facts = self._facts.setdefault(id(node), {})
+        if kind not in facts:
+            facts[kind] = find()
+        return facts[kind]
+
+
+def _own_yields(node: Any, whole: bool = False) -> Any:
+    todo = [node] if whole else list(getattr(node, "body", [])) if isinstance(node.body, list) else [node.body]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, (ast.Yield, ast.YieldFrom)):
+            yield item
+        if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            todo.extend(ast.iter_child_nodes(item))
+
+
+def _declared(node: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if isinstance(node, ast.Lambda):
+        return found
+    todo = list(node.body)
+    while todo:
+        item = todo.pop()
+        if isinstance(item, ast.Global):
+            found.update(dict.fromkeys(item.names, "global"))
+        elif isinstance(item, ast.Nonlocal):
+            found.update(dict.fromkeys(item.names, "nonlocal"))
+        elif not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            todo.extend(c for c in ast.iter_child_nodes(item) if isinstance(c, (ast.stmt, ast.ExceptHandler)))
+    return found
+
+
+def _counters(node: Any) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What names hold when a pass begins: which tensors with history, and how many of them a container keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..record import Holding, Sighting
+from .graph import GraphNode
+from .machine import Machine
+from .values import Dict, List, Object, Tensor
+
+__all__ = ["look"]
+
+DEEPEST = 3
+WIDEST = 24
+
+
+class _Look:
+    def __init__(self, m: Machine) -> None:
+        self.m = m
+        self.when = m.engine.clock
+        self.seen: set[int] = set()
+        self.found: list[Sighting] = []
+
+    def value(self, value: Any, name: str, kind: str, function: str, chain: tuple[str, ...], depth: int) -> None:
+        if isinstance(value, Tensor):
+            if value.node is not None and value.needs is not False:
+                self.found.append(Sighting(self.when, name, kind, value.node.number, value.node.spent, function))
+            return
+        if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
+            return
+        self.seen.add(id(value))
+        if isinstance(value, Object):
+            for attr, item in list(value.attrs.items()):
+                self.value(item, f"{name}.{attr}", "attribute", function, (*chain, f".{attr}"), depth + 1)
+            items = value.hidden.get("items")
+            if items is not None and not value.cls.derives("torch.nn.Module"):
+                self.value(items, name, kind, function, chain, depth)
+            return
+        if isinstance(value, (List, Dict)):
+            self.holding(value, name, kind, chain)
+        pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
+        for count, (key, item) in enumerate(pairs):
+            if count >= WIDEST:
+                break
+            slot = f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
+            self.value(item, name + slot, "slot", function, (*chain, slot), depth + 1)
+        if isinstance(value, Dict):
+            for item in value.others:
+                self.value(item, f"{name}[...]", "slot", function, (*chain, "[...]"), depth + 1)
+
+    def holding(self, box: Any, name: str, kind: str, chain: tuple[str, ...]) -> None:
+        inside = list(_tensors(box, 0))
+        if len(inside) < 1:
+            return
+        self.m.engine.holdings.append(
+            Holding(
+                self.when,
+                name,
+                kind,
+                len(inside),
+                chain,
+                min(n.number for n in inside),
+                nodes=None,
+                live=any(_alive(n) for n in inside[:8]),
+                place=box.place,
+            )
+        )
+
+
+def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
+    for item in box.values() if isinstance(box, dict) else box:
+        if isinstance(item, Tensor) and item.node is not None and item.needs:
+            yield item.node
+        elif isinstance(item, (list, tuple, dict)) and depth < 2:
+            yield from _tensors(item, depth + 1)
+    if isinstance(box, Dict):
+        yield from _tensors(box.others, depth + 1)
+
+
+def _alive(node: GraphNode) -> bool:
+    """Whether buffers are still held behind a node."""
+    todo, seen = [node], set()
+    while todo and len(seen) < 200:
+        here = todo.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        if here.saved and not here.spent and here.leaf is None:
+            return True
+        todo.extend(here.parents)
+    return False
+
+
+def look(m: Machine) -> None:
+    """Notes what the names of all frames hold, at the beginning of the next event."""
+    view = _Look(m)
+    modules = {}
+    for frame in reversed(m.frames):
+        modules[frame.module.file] = frame.module
+        top = frame.scope.vars is frame.module.globals
+        for name, value in list(frame.scope.vars.items()):
+            if name != "\0":
+                view.value(value, name, "global" if top else "local", frame.function, (name,), 0)
+        above = frame.scope.above
+        while above is not None:
+            for name, value in list(above.vars.items()):
+                if name != "\0":
+                    view.value(value, name, "cell", frame.function, (name,), 0)
+            above = above.above
+    for module in modules.values():
+        for name, value in list(module.globals.items()):
+            view.value(value, name, "global", "<module>", (name,), 0)
+    unique = {(s.name, s.number, s.kind): s for s in reversed(view.found)}
+    m.engine.sightings.extend(reversed(list(unique.values())))

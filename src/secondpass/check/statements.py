@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What statements mean. A statement returns None, or a signal that leaves the block it stands in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .contexts import enter, leave
+from .decide import doomed, jumps
+from .definitions import define_class, define_function
+from .expressions import assign, evaluate
+from .graph import Refused
+from .loops import turns
+from .machine import Loop, Machine, Raised, Scope
+from .names import Lazy, bind, import_name
+from .operators import augmented
+from .values import Class, External, Module, Object, Tensor, Unknown
+
+__all__ = ["BREAK", "CONTINUE", "Return", "block", "catches", "lean", "widen"]
+
+
+class Return:
+    """`return value`"""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+BREAK = object()
+CONTINUE = object()
+
+
+def block(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Any:
+    """Executes statements until one of them leaves the block."""
+    frame = m.frames[-1]
+    for node in body:
+        m.spend()
+        frame.line = node.lineno
+        meaning = _MEANING.get(type(node))
+        if meaning is not None:
+            signal = meaning(m, node, scope)
+            if signal is not None:
+                return signal
+    return None
+
+
+def _expression(m: Machine, node: ast.Expr, scope: Scope) -> None:
+    if not isinstance(node.value, ast.Constant):
+        evaluate(m, node.value, scope)
+
+
+def _assign(m: Machine, node: ast.Assign, scope: Scope) -> None:
+    value = evaluate(m, node.value, scope)
+    for target in node.targets:
+        assign(m, target, value, scope)
+
+
+def _annotated(m: Machine, node: ast.AnnAssign, scope: Scope) -> None:
+    if node.value is not None:
+        assign(m, node.target, evaluate(m, node.value, scope), scope)
+
+
+def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> None:
+    target = node.target
+    read: Any = None
+    if isinstance(target, ast.Name):
+        read = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    elif isinstance(target, ast.Attribute):
+        read = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    else:
+        read = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    old = evaluate(m, read, scope)
+    value = evaluate(m, node.value, scope)
+    m.frames[-1].line = node.lineno
+    new = augmented(m, node.op, old, value, ast.unparse(target))
+    if isinstance(old, Tensor) and new is old and not isinstance(target, ast.Name):
+        if isinstance(target, ast.Attribute) and target.attr == "data":
+            return
+        if isinstance(target, ast.Subscript):
+            return
+    assign(m, target, new, scope)
+
+
+def _return(m: Machine, node: ast.Return, scope: Scope) -> Return:
+    return Return(None if node.value is None else evaluate(m, node.value, scope))
+
+
+def lean(m: Machine, node: ast.If) -> bool | None:
+    """The only way to go where the other one ends the program or leaves early without training."""
+    if doomed(node.body):
+        return False
+    if node.orelse and doomed(node.orelse):
+        return True
+    if m.policy.name in ("no", "yes"):
+        if jumps(node.body) and not jumps(node.orelse):
+            return False
+        if node.orelse and jumps(node.orelse):
+            return True
+    return None
+
+
+def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
+    test = evaluate(m, node.test, scope)
+    return block(m, node.body if m.truth(test, lean(m, node)) else node.orelse, scope)
+
+
+def _for(m: Machine, node: Any, scope: Scope) -> Any:
+    source = evaluate(m, node.iter, scope)
+    before = m.cuts
+    walk = turns(m, source, node.lineno, node.end_lineno or node.lineno)
+    try:
+        for item in walk:
+            assign(m, node.target, item, scope)
+            signal = block(m, node.body, scope)
+            if signal is BREAK:
+                break
+            if isinstance(signal, Return):
+                return signal
+        else:
+            signal = block(m, node.orelse, scope)
+            if signal is not None:
+                return signal
+    finally:
+        walk.close()  # type: ignore[attr-defined]
+    if m.cuts > before:
+        widen(m, node, scope)
+    return None
+
+
+def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
+    loop, frame = Loop(node.lineno, node.end_lineno or node.lineno), m.frames[-1]
+    frame.loops.append(loop)
+    m.short += 1
+    signal = None
+    try:
+        while True:
+            frame.line = node.lineno
+            test = evaluate(m, node.test, scope)
+            known = m.known_truth(test)
+            # A loop whose end cannot be told is taken to run: see NOTE [ How long a loop is walked ].
+            if known is False or loop.turn >= loop.want:
+                loop.cut = known is not False
+                m.cuts += loop.cut
+                break
+            m.turn(loop)
+            signal = block(m, node.body, scope)
+            if signal is BREAK or isinstance(signal, Return):
+                break
+    finally:
+        frame.loops.remove(loop)
+        m.short -= 1
+    if isinstance(signal, Return):
+        return signal
+    if loop.cut:
+        widen(m, node, scope)
+    return None
+
+
+def widen(m: Machine, node: Any, scope: Scope) -> None:
+    """After a loop that was cut short, its counters have values that cannot be told."""
+    for name in m.project.counters(node):
+        for names in (scope.vars, scope.module.globals):
+            if isinstance(names.get(name), (int, float)) and not isinstance(names.get(name), bool):
+                names[name] = Unknown(plain=True)
+                break
+    for owner_name, attr in m.project.counted_attributes(node):
+        owner = scope.vars.get(owner_name)
+        if isinstance(owner, Object) and isinstance(owner.attrs.get(attr), (int, float)):
+            owner.attrs[attr] = Unknown(plain=True)
+
+
+def _with(m: Machine, node: Any, scope: Scope) -> Any:
+    entered: list[Any] = []
+    signal = None
+    try:
+        for item in node.items:
+            manager = evaluate(m, item.context_expr, scope)
+            value, state = enter(m, manager, item.context_expr)
+            entered.append(state)
+            if item.optional_vars is not None:
+                assign(m, item.optional_vars, value, scope)
+        signal = block(m, node.body, scope)
+    except (Raised, Refused) as error:
+        swallowed = False
+        while entered:
+            swallowed = leave(m, entered.pop(), error) or swallowed
+        if not swallowed:
+            raise
+        return None
+    finally:
+        while entered:
+            leave(m, entered.pop(), None)
+    return signal
+
+
+def catches(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scope) -> bool:
+    """Whether a handler takes an exception of the program."""
+    name = error.name if isinstance(error, Raised) else "RuntimeError"
+    if handler.type is None:
+        return True
+    wanted = evaluate(m, handler.type, scope)
+    for kind in wanted if isinstance(wanted, tuple) else (wanted,):
+        found = kind.name.rpartition(".")[2] if isinstance(kind, (External, Class)) else ""
+        if found in (name, "Exception", "BaseException") or (isinstance(kind, Unknown) and not found):
+            return True
+    return False
+
+
+def _try(m: Machine, node: Any, scope: Scope) -> Any:
+    try:
+        signal = block(m, node.body, scope)
+        if signal is None:
+            signal = block(m, node.orelse, scope)
+    except (Raised, Refused) as error:
+        handler = next((h for h in node.handlers if catches(m, h, error, scope)), None)
+        if handler is None:
+            final = block(m, node.finalbody, scope)
+            if final is not None:
+                return final
+            raise
+        signal = handle(m, handler, error, scope)
+    final = block(m, node.finalbody, scope)
+    return signal if final is None else final
+
+
+def handle(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scope) -> Any:
+    """Executes a handler."""
+    from .trace import swallow
+
+    if handler.name:
+        bind(scope, handler.name, Unknown(plain=True))
+    before = len(m.engine.failures)
+    signal = block(m, handler.body, scope)
+    if isinstance(error, Refused):
+        swallow(m.engine, before)
+    return signal
+
+
+def _raise(m: Machine, node: ast.Raise, scope: Scope) -> Any:
+    if node.exc is None:
+        raise Raised("Exception")
+    value = evaluate(m, node.exc, scope)
+    name = ""
+    if isinstance(value, Object):
+        name = value.cls.name
+    elif isinstance(value, (Class, External)):
+        name = value.name.rpartition(".")[2]
+    target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    raise Raised(name or ast.unparse(target).rpartition(".")[2], value)
+
+
+def _delete(m: Machine, node: ast.Delete, scope: Scope) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            scope.vars.pop(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            owner = evaluate(m, target.value, scope)
+            if isinstance(owner, Object):
+                owner.attrs.pop(target.attr, None)
+        elif isinstance(target, ast.Subscript):
+            owner = evaluate(m, target.value, scope)
+            key = evaluate(m, target.slice, scope)
+            _delete_item(owner, key)
+
+
+def _delete_item(owner: Any, key: Any) -> None:
+    if isinstance(owner, Object):
+        owner = owner.hidden.get("items")
+    if isinstance(owner, list) and isinstance(key, (int, slice)):
+        try:
+            del owner[key]
+        except IndexError:
+            pass
+    elif isinstance(owner, dict):
+        try:
+            owner.pop(key, None)
+        except TypeError:
+            pass
+    elif isinstance(owner, list):
+        owner.loose = True  # type: ignore[attr-defined]
+
+
+def _import(m: Machine, node: ast.Import, scope: Scope) -> None:
+    for alias in node.names:
+        if alias.asname:
+            bind(scope, alias.asname, import_name(m, alias.name, 0, scope))
+        else:
+            top = alias.name.partition(".")[0]
+            bind(scope, top, import_name(m, top, 0, scope))
+
+
+def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
+    source = import_name(m, node.module or "", node.level, scope)
+    for alias in node.names:
+        if alias.name == "*":
+            if isinstance(source, Module):
+                m.execute(source)
+                for name, value in source.globals.items():
+                    if not name.startswith("_"):
+                        scope.vars.setdefault(name, value)
+            continue
+        name = alias.asname or alias.name
+        if isinstance(source, Module):
+            below = m.project.module_file(alias.name, source.file, 0, inside=True)
+            if below and alias.name not in source.globals:
+                bind(scope, name, m.module(f"{source.name}.{alias.name}", below))
+            else:
+                bind(scope, name, Lazy(source, alias.name))
+        elif isinstance(source, External):
+            from .library import external
+
+            bind(scope, name, external(f"{source.name}.{alias.name}"))
+        else:
+            bind(scope, name, Unknown(("import", node.module, alias.name)))
+
+
+def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
+    subject = evaluate(m, node.subject, scope)
+    for case in node.cases:
+        pattern = case.pattern
+        if isinstance(pattern, ast.MatchValue):
+            from .operators import compare
+
+            same: Any = compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
+        elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+            if pattern.name:
+                bind(scope, pattern.name, subject)
+            same = True
+        else:
+            same = Unknown(plain=True)
+        if m.truth(same, False if doomed(case.body) else None):
+            return block(m, case.body, scope)
+    return None
+
+
+_MEANING: dict[type, Callable[[Machine, Any, Scope], Any]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Raise: _raise,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.FunctionDef: define_function,
+    ast.AsyncFunctionDef: define_function,
+    ast.ClassDef: define_class,
+    ast.Break: lambda m, node, scope: BREAK,
+    ast.Continue: lambda m, node, scope: CONTINUE,
+    ast.Match: _match,
+}
+if hasattr(ast, "TryStar"):
+    _MEANING[ast.TryStar] = _try

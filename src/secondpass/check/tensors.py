@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations on tensors: which node they make, which edges it has, and what it saves."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..autograd.ops import Op
+from .graph import GraphNode
+from .machine import Machine
+from .rows import NO_HISTORY, composed, row
+from .values import Object, Store, Stream, Tensor, Unknown
+
+__all__ = ["apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put", "Values"]
+
+
+class Values(tuple):  # type: ignore[type-arg]
+    """`max(dim)`, `sort` and their kin: values and indices."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Any:
+        return self[0]
+
+    @property
+    def indices(self) -> Any:
+        return self[1] if len(self) > 1 else Unknown(plain=True)
+
+
+_BY_ARGUMENTS = {
+    # name, and the row it means when a dimension (or a tensor) is given
+    "max": ("max", "max_dim", "maximum"),
+    "min": ("min", "min_dim", "minimum"),
+    "mean": ("mean", "mean_dim", ""),
+    "sum": ("sum", "sum_dim", ""),
+    "prod": ("prod", "prod_dim", ""),
+    "squeeze": ("squeeze", "squeeze_dim", ""),
+}
+
+
+def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Applies a function or method of PyTorch by its name."""
+    if name in NO_HISTORY:
+        return without_history(m, "compare", args)
+    name = _meant(name, args, kwargs)
+    if name in ("dropout",) and (kwargs.get("training") is False or (len(args) > 2 and args[2] is False)):
+        return args[0]
+    parts = composed(name)
+    if parts is not None and row(name) is None:
+        return _composed(m, parts, args, kwargs)
+    found = row(name)
+    if found is None:
+        return unknown_operation(m, name, args, kwargs)
+    return apply_row(m, found, _inputs(m, found, args, kwargs))
+
+
+def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
+    """A result that has no history whatever went in."""
+    if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
+        m.engine.cut(kind, _text_of(args[0]), m.place())
+    made = Tensor(False)
+    made.exact = True
+    return made
+
+
+def _text_of(value: Any) -> str:
+    return value.name if isinstance(value, Tensor) else ""
+
+
+def _meant(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
+    if name in _BY_ARGUMENTS:
+        plain, by_dim, by_tensor = _BY_ARGUMENTS[name]
+        if "dim" in kwargs or "axis" in kwargs:
+            return by_dim
+        if len(args) > 1:
+            if by_tensor and isinstance(args[1], Tensor):
+                return by_tensor
+            return by_dim if not isinstance(args[1], Unknown) or not by_tensor else plain
+        return plain
+    if len(args) == 2:
+        left, right = args
+        if name == "sub" and not isinstance(left, (Tensor, Unknown)):
+            args[:] = [right]
+            return "rsub"
+        if name == "div" and not isinstance(left, (Tensor, Unknown)):
+            args[:] = [right]
+            return "reciprocal"
+        if name == "pow":
+            if not isinstance(left, (Tensor, Unknown)):
+                args[:] = [right]
+                return "rpow"
+            if isinstance(right, (Tensor, Unknown)) and not (isinstance(right, Unknown) and right.plain):
+                return "pow_tensor"
+            args[:] = [left]
+        if name == "masked_fill" or name == "lerp":
+            return name
+        if name == "matmul":
+            return "mm"
+    return name
+
+
+def _composed(m: Machine, parts: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    names, expression = parts
+    values = dict(zip(names, args, strict=False))
+    values.update({k: v for k, v in kwargs.items() if k in names})
+    if "weight" in names and "bias" in names and values.get("bias") is None and "input" in values:
+        if names == ("input", "weight", "bias"):
+            parts = composed("linear_without_bias")
+            return _evaluate(m, parts[1], values)  # type: ignore[index]
+    return _evaluate(m, expression, values)
+
+
+def _evaluate(m: Machine, node: ast.expr, values: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return values.get(node.id)
+    if isinstance(node, ast.Subscript):
+        found = _evaluate(m, node.value, values)
+        return found[0] if isinstance(found, tuple) else found
+    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    found = row(node.func.id)
+    assert found is not None, node.func.id
+    inputs = [_evaluate(m, a, values) for a in node.args]
+    return apply_row(m, found, dict(zip(found.inputs, inputs, strict=False)))
+
+
+def _inputs(m: Machine, op: Op, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if op.star >= 0 or (op.inputs and op.inputs[0] == "tensors"):
+        flat: list[Any] = []
+        _flatten(m, [*args, *kwargs.values()], flat, 0)
+        return {"tensors": flat}
+    found = dict(zip(op.inputs, args, strict=False))
+    for name, value in kwargs.items():
+        if name in op.inputs:
+            found[name] = value
+        elif name in ("input", "x") and op.inputs[0] not in found:
+            found[op.inputs[0]] = value
+    return found
+
+
+def _flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
+    for value in values:
+        if isinstance(value, (Tensor, Unknown)):
+            into.append(value)
+        elif isinstance(value, (list, tuple)) and depth < 4:
+            _flatten(m, value, into, depth + 1)
+        elif isinstance(value, dict) and depth < 4:
+            _flatten(m, value.values(), into, depth + 1)
+        elif isinstance(value, Stream) and depth < 2:
+            from .loops import iterate
+
+            items = iterate(m, value)
+            taken = []
+            for item in items:
+                taken.append(item)
+                if items.length is None and len(taken) >= 3:
+                    break
+            _flatten(m, taken, into, depth + 1)
+        elif isinstance(value, Object) and depth < 3:
+            _flatten(m, value.attrs.values(), into, depth + 2)
+
+
+def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNode]]:
+    """Whether a result of these values needs a gradient, its certain and its possible parents."""
+    certain: list[GraphNode] = []
+    maybe: list[GraphNode] = []
+    needs: bool | None = False
+    for value in values:
+        if isinstance(value, Tensor):
+            node = value.node or (value.leaf.node if value.leaf is not None else None)
+            if value.needs and node is not None:
+                certain.append(node)
+                needs = True
+            elif value.needs is None or value.needs:
+                if node is not None:
+                    maybe.append(node)
+                needs = needs or None
+        elif isinstance(value, Unknown) and not value.plain:
+            if value.node is not None:
+                maybe.append(value.node)
+            needs = needs or None
+    return needs, certain, maybe
+
+
+def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
+    """Applies one row of the table: one node."""
+    values: list[Any] = []
+    for value in inputs.values():
+        values.extend(value if isinstance(value, list) else [value])
+    needs, certain, maybe = edges(values)
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    if not op.node or (op.edges == () and not op.grads):
+        return Tensor(False)
+    if m.grad is False or needs is False:
+        if needs and m.grad is False:
+            m.engine.cut("no_grad", first.name if first is not None else "", m.place())
+        return _result(op, None, False, first)
+    if m.grad is None:
+        needs, certain, maybe = None, [], [*certain, *maybe]
+    node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
+    node.loops = m.loops()
+    names = {n for n in inputs if _may_need(inputs[n])}
+    sure = {n for n in inputs if _does_need(inputs[n])}
+    node.saved = op.saved(names) if op.edges else ()
+    alone = [sure] if sure else [{n} for n in names]
+    node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
+    made = _result(op, node, needs, first)
+    node.keeps = tuple(_kept(op, node.saved, inputs, made))
+    return made
+
+
+def _may_need(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_may_need(v) for v in value)
+    if isinstance(value, Unknown):
+        return not value.plain
+    return isinstance(value, Tensor) and value.needs is not False
+
+
+def _does_need(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_does_need(v) for v in value)
+    return isinstance(value, Tensor) and value.needs is True
+
+
+def _kept(op: Op, saved: tuple[str, ...], inputs: dict[str, Any], made: Any) -> Any:
+    for name in saved:
+        value = inputs.get(name)
+        if name not in op.inputs:
+            value = made[0] if isinstance(made, tuple) else made
+            if name not in ("result", "output"):
+                continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Tensor):
+                yield name, item, item.store, item.store.version
+
+
+def _result(op: Op, node: GraphNode | None, needs: bool | None, first: Tensor | None) -> Any:
+    def one(position: int) -> Tensor:
+        made = Tensor(needs, node, first.store if op.view and first is not None else None)
+        if op.view and first is not None:
+            made.base = first.base or first
+        if position in op.integral:
+            made.needs, made.node, made.exact = False, None, True
+        return made
+
+    if not op.several:
+        return one(0)
+    if op.view:
+        return Stream(lambda: iter(lambda: one(0), None), None)
+    return Values(one(i) for i in range(max(2, len(op.integral) + 1)))
+
+
+def opaque(m: Machine, values: list[Any], name: str = "?") -> GraphNode:
+    """A node for a call that cannot be read."""
+    _, certain, maybe = edges(values)
+    node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
+    node.loops = m.loops()
+    node.opaque = True
+    return node
+
+
+def unknown_operation(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """An operation of PyTorch that no row tells of: it has history where its inputs do, and may save anything."""
+    flat: list[Any] = []
+    _flatten(m, [*args, *kwargs.values()], flat, 0)
+    needs, certain, maybe = edges(flat)
+    if m.grad is False or needs is False:
+        return Unknown(plain=True) if not flat else Tensor(False)
+    node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
+    node.loops = m.loops()
+    node.opaque = True
+    return Unknown(node=node)
+
+
+def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor:
+    """`tensor.name_(...)` and `tensor op= ...`"""
+    if tensor.grad_of is not None:
+        if name in ("zero", "fill", "mul") and (name == "zero" or (args and args[0] == 0)):
+            m.engine.zero([tensor.grad_of], "", m.place())
+        return tensor
+    store = tensor.store
+    records = m.grad is not False
+    values: list[Any] = []
+    _flatten(m, [tensor, *args], values, 0)
+    needs, _, _ = edges(values)
+    if tensor.leaf is not None and tensor.needs and records:
+        # PyTorch refuses to change a leaf that gathers gradients while it records.
+        m.engine.write(tensor, target, f"{name}_", m.place())
+        return tensor
+    made: Any = None
+    if records and needs is not False and name not in ("zero",):
+        store.version += 1
+        before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
+        before.store.version = store.version - 1
+        made = operate(m, name, [before, *args], {})
+        store.version -= 1
+    m.engine.write(tensor, target, f"{name}_", m.place())
+    if isinstance(made, Tensor) and made.node is not None:
+        _rebase(m, tensor, made, store)
+    elif name in ("zero", "fill") and records and not store.leaf:
+        tensor.needs, tensor.node = (tensor.needs, tensor.node) if tensor.base is not None else (False, None)
+    return tensor
+
+
+def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
+    """The changed tensor, and what it is a view of, get the history of the change."""
+    node = made.node
+    assert node is not None
+    # What was saved of the result is the changed memory itself, at the version after the change.
+    node.keeps = tuple(
+        (label, kept, store, store.version) if kept is made else (label, kept, s, v) for label, kept, s, v in node.keeps
+    )
+    base = tensor.base
+    if base is not None:
+        parents = [n for n in (node, base.node) if n is not None]
+        slices = m.engine.node("torch::autograd::CopySlices", parents, (), m.place(), m.stack())
+        slices.loops = m.loops()
+        base.node, base.needs = slices, made.needs if base.needs is not True else True
+    tensor.node, tensor.needs = node, made.needs
+
+
+def index(m: Machine, tensor: Tensor, key: Any) -> Any:
+    """`tensor[key]`"""
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(p, (Tensor, list)) for p in parts):
+        return operate(m, "index", [tensor, Tensor(False)], {})
+    name = "select" if any(isinstance(p, int) and not isinstance(p, bool) for p in parts) else "slice"
+    unknown = any(isinstance(p, Unknown) for p in parts)
+    made = operate(m, name, [tensor], {})
+    if unknown and isinstance(made, Tensor):
+        # Either a view or a copy: neither its memory nor a saved index can be relied on.
+        made.store = Store()
+        made.base = None
+    if tensor.grad_of is not None and isinstance(made, Tensor):
+        made.grad_of = None
+    return made
+
+
+def element(m: Machine, tensor: Tensor) -> Any:
+    """One element of a tensor that is walked through."""
+    made = operate(m, "select", [tensor], {})
+    if isinstance(made, Tensor):
+        made.exact = tensor.exact
+    return made
+
+
+def put(m: Machine, tensor: Tensor, key: Any, value: Any, node: ast.AST | None) -> None:
+    """`tensor[key] = value`"""
+    target = ast.unparse(node) if node is not None else ""
+    view = Tensor(tensor.needs, tensor.node, tensor.store, None)
+    view.base = tensor.base or tensor
+    source = value if isinstance(value, (Tensor, Unknown)) else Tensor(False)
+    if tensor.leaf is not None and tensor.needs:
+        m.engine.write(tensor, target, "[...] =", m.place())
+        return
+    operate_in_place(m, "copy_", view, [source], target)
+    if tensor.base is None and view.node is not None and view.base is tensor:
+        tensor.needs = tensor.needs if tensor.needs else view.needs
+
+
+def attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
+    """`tensor.name`"""
+    from .methods import tensor_attribute
+
+    return tensor_attribute(m, tensor, name, node)
+
+
+def assign_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST | None) -> None:
+    """`tensor.name = value`"""
+    from .methods import set_tensor_attribute
+
+    set_tensor_attribute(m, tensor, name, value, node)
+
+
+def apply_function(m: Machine, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`MyFunction.apply(...)`"""
+    from .methods import custom_function
+
+    return custom_function(m, cls, args, kwargs)

@@ -9,11 +9,12 @@ NOTE [ The life of a frame ]
    lets go of its buffers; a pass that comes nevertheless makes them again.
 3. The part of the graph is told by PyTorch's numbers of nodes: those between the marks taken around the call.
    Numbers are per thread; a node of another thread that happens to lie between the marks is at worst retained longer.
+4. The frame holds the kept function, so that passes work after the user has dropped it. A module that stores tensors
+   with history on itself holds the graph: then the frame must not hold the module, or neither would ever die.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from typing import Any
@@ -22,7 +23,7 @@ import torch
 
 from . import _ddp, _opaque
 from ._budget import readable
-from ._errors import BudgetError, changed
+from ._errors import BudgetError, KeepError, changed
 from ._graph import Node, node_of, storage_of, walk
 from ._late import Released, built_between, weigh
 from ._ledger import Line
@@ -45,8 +46,7 @@ class Frame:
     """See NOTE [ The life of a frame ]."""
 
     def __init__(self, keeper: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.keeper = keeper
-        self.thread = threading.get_ident()
+        self._weak, self._strong = weakref.ref(keeper), keeper
         self.args, self.kwargs = _opaque.wrap(severed(args)), _opaque.wrap(severed(kwargs))
         root: Unit = keeper.root
         inputs = list(tensors((args, kwargs)))
@@ -78,12 +78,24 @@ class Frame:
         self.ddp_passes = 0
         self.start = self.end = _mark()
 
+    @property
+    def keeper(self) -> Any:
+        found = self._weak()
+        if found is None:
+            raise KeepError("the kept function is gone, and this pass needs it. Hold it as long as its outputs.")
+        return found
+
     # The call ------------------------------------------------------------------------------------------------------
 
     def close_call(self, result: Any) -> bool:
         """The forward is over. False where nothing in it needs a gradient."""
         self.end = _mark()
-        self.surroundings.settle()
+        habits = self.keeper.root.habits
+        self.surroundings.settle(habits)
+        if habits.hold_history():
+            self._strong = None  # NOTE [ The life of a frame ] 4
+        for run in self.live():
+            run.settle_copies()
         inside = built_between(self.start, self.end)
         found = False
         for value in tensors(result):
@@ -128,6 +140,8 @@ class Frame:
         self.held -= size
 
     def add_run(self, run: Run) -> None:
+        for other in self.live()[-1:]:
+            other.settle_copies()  # its copies ran while the last unit did
         self.runs.append(weakref.ref(run))
         for key, size in run.boundary.items():
             if self.boundary.setdefault(key, size) is size:
@@ -267,7 +281,7 @@ class Frame:
                 raise changed("a parameter or argument of the kept function", version, value._version)
         replaying.depth = getattr(replaying, "depth", 0) + 1
         try:
-            with self.surroundings.again(), torch.enable_grad():
+            with self.surroundings.again(self.keeper.root.habits), torch.enable_grad():
                 start = _mark()
                 result = self.keeper.call(*severed(_opaque.unwrap(self.args)), **severed(_opaque.unwrap(self.kwargs)))
                 inside = built_between(start, _mark())

@@ -73,6 +73,9 @@ class Keeper:
             raise TypeError(f"`units` should be 'auto' or a list of modules where a function is kept. (got {units!r})")
         return [(f"{number}:{type(part).__name__}", part) for number, part in enumerate(found)]
 
+    def unit(self, key: int) -> Unit:
+        return self.units.get(key, self.root)
+
     # The call ------------------------------------------------------------------------------------------------------
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -123,7 +126,7 @@ class Keeper:
             # torch.func refuses to run under hooks. The unit is left to PyTorch, and its forward starts afresh.
             unit.late, unit.pinned = True, "its forward uses torch.func"
             frame.runs.pop()
-            with run.surroundings.again(resume=True):
+            with run.surroundings.again(unit.habits, resume=True):
                 return call(*args, **kwargs)
         finally:
             self._here.in_unit = False

@@ -2,8 +2,9 @@
 """Buffers on the host: each storage moves once, on a stream of its own.
 
 NOTE [ Streams ]
-1. A copy to the host waits for the kernels that fill the buffer. Its memory is given back once the stream of the
-   kernels has been told to wait for the copy: so nothing can be written there too early, and the host never waits.
+1. Copies to the host start when the forward of the unit is over, for until then parts of a storage may still be
+   written that other buffers live in. The memory is given back once the stream of the kernels has been told to wait
+   for the copy: so nothing can be written there too early, and the host never waits.
 2. A copy back writes to memory given by the stream of the kernels, and waits for what that stream was doing with it.
    The kernels wait for the copy when the buffer is read.
 3. On the CPU both are plain copies, and reading gives the same bits.
@@ -38,21 +39,25 @@ class _Copy:
         self.device, self.size = source.device, source.numel()
         self.source: torch.Tensor | None = source
         self.back: torch.Tensor | None = None
+        self.host: torch.Tensor | None = None
         self.away: Any = None
         self.ready: Any = None
+
+    def depart(self) -> None:
+        """Starts the copy to the host."""
         if self.device.type == "cuda":
             self.host = torch.empty(self.size, dtype=torch.uint8, pin_memory=True)
             stream = _stream(self.device, "away")
             stream.wait_stream(torch.cuda.current_stream(self.device))
             with torch.cuda.stream(stream):
-                self.host.copy_(source, non_blocking=True)
+                self.host.copy_(self.source, non_blocking=True)
                 self.away = stream.record_event()
         else:
-            self.host = source.clone()
+            self.host = self.source.clone()
 
     def settle(self) -> None:
         """See NOTE [ Streams ] 1."""
-        if self.away is not None:
+        if self.source is not None and self.away is not None:
             torch.cuda.current_stream(self.device).wait_event(self.away)
         self.source = None
 
@@ -98,9 +103,14 @@ class Host:
         self._readers[id(copy)] = self._readers.get(id(copy), 0) + 1
         return copy, tensor.dtype, tensor.stride(), tensor.storage_offset()
 
-    def settle(self) -> None:
-        """The forward is over; the device's memory is given back."""
+    def depart(self) -> None:
+        """The forward is over: starts all copies to the host."""
         self._copies.clear()  # addresses mean nothing from here on
+        for copy in self._order:
+            copy.depart()
+
+    def settle(self) -> None:
+        """Gives the device's memory back."""
         for copy in self._order:
             copy.settle()
 

@@ -60,7 +60,8 @@ class Run:
     """See NOTE [ Buffers of a unit ]."""
 
     def __init__(self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> None:
-        self.frame, self.unit, self.mode = frame, unit, mode
+        # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 4.
+        self.frame, self._key, self.mode = frame, unit.key, mode
         self.args, self.kwargs = severed(args), severed(kwargs)
         self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
         inputs = list(tensors((args, kwargs)))
@@ -86,6 +87,10 @@ class Run:
         self._lock = threading.RLock()
         self._host = Host() if mode == "offload" else None
 
+    @property
+    def unit(self) -> Unit:
+        return self.frame.keeper.unit(self._key)
+
     # The forward ---------------------------------------------------------------------------------------------------
 
     def forward(self, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -105,26 +110,17 @@ class Run:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
         self.entries.append(entry)
-        if not alias:
-            self._place(entry, size if first else 0)
-        return _Token(self, len(self.entries) - 1)
-
-    def _place(self, entry: _Entry, size: int) -> None:
-        if self._host is not None:
-            entry.host = self._host.put(entry.data)
-            entry.data = None
-        elif self.mode == "recompute" and self.unit.verified:
-            entry.data = None
-        else:
+        if first:
             self.held += size
             self.frame.grew(self, size)
+        return _Token(self, len(self.entries) - 1)
 
     def _settle(self) -> None:
         """The forward is over: may these buffers be dropped?"""
         unit = self.unit
         self._seen.clear()
         self._fixed.clear()
-        if not self.surroundings.settle():
+        if not self.surroundings.settle(unit.habits):
             unit.verified = False
             self._pin_once("its forward changed state it had not changed before")
         for value, version in self._versions:
@@ -133,17 +129,22 @@ class Run:
                 self._pin_once(unit.pinned)
                 break
         if self._host is not None:
-            self._host.settle()
-            self.reason = "on the host"
-        elif self.mode == "recompute" and not unit.verified:
-            self.evict("policy recompute")
+            self._send_away()
+        elif self.mode == "recompute":
+            self.evict(self.reason)
 
     def _pin_once(self, why: str) -> None:
-        if any(not entry.alias and entry.data is None and entry.host is None for entry in self.entries):
-            raise KeepError(f"unit `{self.unit.name}` cannot be recomputed this time: {why}. Run the forward again.")
         if self.mode == "recompute":
             self.mode = "retain"
         self.reason = why
+
+    def _send_away(self) -> None:
+        for entry in self.entries:
+            if not entry.alias:
+                entry.host = self._host.put(entry.data)
+        self._host.depart()
+        self._drop()
+        self.reason = "on the host"
 
     @property
     def on_host(self) -> int:
@@ -208,7 +209,7 @@ class Run:
     def read(self, number: int) -> torch.Tensor:
         with self._lock:
             entry = self.entries[number]
-            if self._host is not None and entry.host is not None:
+            if entry.data is None and entry.host is not None:
                 self.frame.reached(self)
                 return self._host.get(entry.host, entry.shape)
             if entry.data is None:
@@ -221,7 +222,7 @@ class Run:
             if data._version != entry.version:
                 raise changed(_describe(entry), entry.version, data._version)
             if not entry.alias and not self.unit.rereads and (self.fresh or self.frame.last_pass):
-                if self.unit.pinned is None and self._host is None:
+                if self.unit.pinned is None:
                     entry.data = None
                     self.held -= entry.nbytes
                     self.frame.shrank(entry.nbytes)
@@ -259,7 +260,7 @@ class Run:
         missing = [n for n, e in enumerate(self.entries) if not e.alias and (visit == self._compare or e.data is None)]
         last = max(missing, default=-1)
 
-        def pack(tensor: torch.Tensor) -> None:
+        def pack(tensor: torch.Tensor) -> torch.Tensor:
             nonlocal count, problem
             number, count = count, count + 1
             if number >= len(self.entries):
@@ -274,10 +275,11 @@ class Run:
             # A first comparison goes to the end: it must also see that nothing is added.
             if problem is not None or (number == last and visit != self._compare):
                 raise _Enough
+            return tensor.detach()  # the forward may run a pass of its own
 
         replaying.depth = getattr(replaying, "depth", 0) + 1
         try:
-            with self.surroundings.again(), torch.enable_grad(), saved_tensors_hooks(pack, _never):
+            with self.surroundings.again(self.unit.habits), torch.enable_grad(), saved_tensors_hooks(pack, _as_is):
                 self.unit.call(*severed(self.args), **severed(self.kwargs))
         except _Enough:
             pass
@@ -286,6 +288,11 @@ class Run:
         if problem is None and count <= last:
             problem = f"it saved {count} buffers instead of {len(self.entries)}"
         return problem
+
+    def settle_copies(self) -> None:
+        """The copies to the host have had their time: the device's memory is given back."""
+        if self._host is not None:
+            self._host.settle()
 
     def end_pass(self) -> None:
         """A pass is over: what was made again for it goes, unless it is to stay."""
@@ -300,8 +307,8 @@ def _unpack(token: _Token) -> torch.Tensor:
     return token.run.read(token.number)
 
 
-def _never(_: object) -> torch.Tensor:
-    raise KeepError("a pass ran over a forward that was only run again for its buffers")
+def _as_is(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
 
 
 def _dtype(dtype: torch.dtype) -> str:
@@ -319,6 +326,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
         return True
     # Two NaNs are not equal but may well be the same bits.
     try:
-        return torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8))
+        left, right = one.contiguous().reshape(-1), other.contiguous().reshape(-1)
+        return torch.equal(left.view(torch.uint8), right.view(torch.uint8))
     except RuntimeError:
         return False

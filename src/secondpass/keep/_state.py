@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ._tree import map_leaves
+from ._tree import map_leaves, tensors
 
 __all__ = ["Habits", "Surroundings", "severed"]
 
@@ -52,7 +52,25 @@ class Habits:
         self.modules = list(module.modules()) if module is not None else []
         self.buffers: set[tuple[int, str]] = set()
         self.attributes: set[tuple[int, str]] = set()
-        self.known = False
+        self._known: set[tuple[bool, ...]] = set()
+
+    def mode(self) -> tuple[bool, ...]:
+        """Training or not: a module may have other habits in each."""
+        return tuple(module.training for module in self.modules)
+
+    def known(self) -> bool:
+        return self.mode() in self._known
+
+    def learned(self) -> None:
+        self._known.add(self.mode())
+
+    def hold_history(self) -> bool:
+        """Does a module hold a tensor with history as an attribute?"""
+        return any(
+            leaf.grad_fn is not None
+            for index, name in self.attributes
+            for leaf in tensors(vars(self.modules[index]).get(name))
+        )
 
     def parameters(self) -> Iterator[torch.Tensor]:
         for module in self.modules:
@@ -75,11 +93,10 @@ class Surroundings:
     """The surroundings of one forward, taken before it runs."""
 
     def __init__(self, habits: Habits, devices: tuple[torch.device, ...]) -> None:
-        self._habits = habits
         self._random = _Random(devices)
         self._kinds = tuple(sorted({device.type for device in devices} | {"cpu"}))
         self._autocast = _autocast_now(self._kinds)
-        watch_all = not habits.known
+        watch_all = not habits.known()
         self._versions = {(i, n): (b, b._version) for i, n, b in habits.all_buffers()}
         self._buffers = {
             (i, n): b.detach().clone() for i, n, b in habits.all_buffers() if watch_all or (i, n) in habits.buffers
@@ -93,13 +110,15 @@ class Surroundings:
             if watch_all or key in habits.attributes:
                 self._attributes[key] = severed(copy.copy(value) if isinstance(value, _CONTAINERS) else value)
 
-    def settle(self) -> bool:
+    def settle(self, habits: Habits) -> bool:
         """Looks at what the forward changed. False where something changed whose old value was not taken."""
-        habits, complete = self._habits, True
+        complete, first = True, not habits.known()
         for index, name, value in habits.all_buffers():
             key = (index, name)
             old = self._versions.get(key)
-            if old is None or old[0] is not value or old[1] != value._version:
+            moved = old is None or old[0] is not value or old[1] != value._version
+            # Batch norm writes to its running statistics without moving their version.
+            if moved or (first and not torch.equal(self._buffers[key], value)):
                 habits.buffers.add(key)
                 complete &= key in self._buffers
         for index, name, value in habits.plain():
@@ -108,7 +127,7 @@ class Surroundings:
             if self._before.get(key) != (id(value), shape):
                 habits.attributes.add(key)
                 complete &= key in self._attributes or key not in self._before
-        habits.known = True
+        habits.learned()
         self._versions.clear()
         self._before.clear()
         self._buffers = {key: value for key, value in self._buffers.items() if key in habits.buffers}
@@ -116,12 +135,12 @@ class Surroundings:
         return complete
 
     @contextlib.contextmanager
-    def again(self, resume: bool = False) -> Iterator[None]:
+    def again(self, habits: Habits, resume: bool = False) -> Iterator[None]:
         """The same surroundings once more: see NOTE [ Running a forward again ].
 
         With `resume` a forward that was broken off starts afresh, and what it does this time stays.
         """
-        modules = self._habits.modules
+        modules = habits.modules
         now = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
         here = _Random(self._random.devices)
         try:

@@ -19,7 +19,7 @@ class Unit:
     """One part of the model, and what was learned about it."""
 
     def __init__(self, name: str, call: Callable[..., Any], module: nn.Module | None) -> None:
-        self.name = name
+        self.name, self.key = name, id(module)
         self.call = call
         self.module = module
         self.habits = Habits(module)

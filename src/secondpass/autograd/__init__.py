@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("nn", "optim", "autograd", "utils", "linalg", "random", "ops", "engine", "graph", "special")
+_MODULES = ("nn", "optim", "autograd", "utils", "linalg", "random", "ops", "engine", "graph")
 
 
 def __getattr__(name: str) -> Any:

@@ -94,6 +94,7 @@ def _run(walk: Walk, grads: list[Any]) -> list[Any]:
     if listener is not None:
         listener.begin(walk)
     error: BaseException | None = None
+    outer, state.walk = state.walk, walk
     try:
         with set_grad_enabled(walk.create):
             if walk.create:
@@ -103,6 +104,7 @@ def _run(walk: Walk, grads: list[Any]) -> list[Any]:
         error = raised
         raise
     finally:
+        state.walk = outer
         if listener is not None:
             listener.end(walk, error)
 

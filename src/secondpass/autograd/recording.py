@@ -84,7 +84,8 @@ class OpNode(Node):
         kept = []
         for entry in self.saved:
             t = self.unpack(entry, True)
-            kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, 0, unpack))
+            source = None if t is None or t._fn is self else (t._fn, t._nr, t._req, t._accumulator)
+            kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, entry[1], (unpack, source)))
         self.saved = kept
 
     def unpack(self, entry: Saved, create: bool) -> Any:
@@ -95,8 +96,13 @@ class OpNode(Node):
         if kind == INPUT:
             return kept if create or kept is None else kept._a
         if kind == HOOKED:
-            kept = entry[5](kept)
-            return kept if create else kept._a
+            unpack, source = entry[5]
+            kept = unpack(kept)
+            if not create:
+                return kept._a
+            t = Tensor(kept._a)
+            t._fn, t._nr, t._req, t._accumulator = (self, entry[4], False, None) if source is None else source
+            return t
         if not create:
             return kept
         t = Tensor(kept)

@@ -32,6 +32,8 @@ class _State(threading.local):
     number: int = 0
     """The next node's number."""
     walks: int = 0
+    walk: Any = None
+    """The pass under way."""
 
 
 state = _State()

@@ -1,3 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Modules"""
-from . import functional
+"""`torch.nn`: modules, layers, losses."""
+
+from . import functional, utils
+from .layers import *
+from .layers import __all__ as _layers
+from .modules import Module, ModuleDict, ModuleList, Parameter, ParameterList, Sequential
+
+__all__ = [
+    *_layers, "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterList", "Sequential", "functional", "utils",
+]  # fmt: skip

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of one's own: `Function` with `save_for_backward`.
+
+NOTE [ What the engine owns ]
+Only what `save_for_backward` was given is freed by a pass and checked for changes. What a user puts on `ctx` stays: such
+a node can be walked any number of times, and nobody notices when it was changed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .graph import INPUT, GraphError, Node, Saved
+from .state import no_grad, set_grad_enabled, state
+from .tensors import Tensor, bump, edge_of
+
+__all__ = ["Function", "FunctionNode", "once_differentiable"]
+
+
+class FunctionNode(Node):
+    """The node of a function of one's own, and its `ctx`."""
+
+    def __init__(self, function: type[Function], inputs: Sequence[Any]) -> None:
+        tensors = [t if isinstance(t, Tensor) else None for t in inputs]
+        super().__init__(f"{function.__name__}Backward", [None if t is None else edge_of(t) for t in tensors])
+        self.function = function
+        self.needs_input_grad = tuple(t is not None and t.requires_grad for t in tensors)
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty: tuple[Any, ...] = ()
+        self.plain: set[int] = set()
+        self.materialize = True
+        self.released: Any = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors for the backward, until a pass frees them."""
+        self.to_save = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Says which inputs the forward changed in place."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Says through which outputs nothing flows."""
+        self.plain = {id(t) for t in tensors}
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing gradients arrive as zeros."""
+        self.materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given."""
+        if self.released is not None:
+            self.freed_by = self.released
+            raise self.twice()
+        return tuple(self._unpack(entry) for entry in self.saved)
+
+    def _unpack(self, entry: Saved) -> Any:
+        self.check(entry)
+        if entry[1] == INPUT:
+            return entry[2]
+        t = Tensor(entry[2])
+        t._c, t._fn, t._nr = entry[3], self, entry[1]
+        return t
+
+    def keep(self, outputs: list[Any]) -> None:
+        """Turns what the user wants saved into buffers: see NOTE [ The life of a buffer ] 2 of `graph`."""
+        where = {id(t): nr for nr, t in enumerate(outputs) if isinstance(t, Tensor) and t._fn is self}
+        self.saved = [
+            ("saved_tensors", INPUT, None, None, 0, None) if t is None
+            else ("saved_tensors", where[id(t)], t._a, t._c, t._c[0], None) if id(t) in where
+            else ("saved_tensors", INPUT, t, t._c, t._c[0], None)
+            for t in self.to_save
+        ]  # fmt: skip
+        self.to_save = ()
+
+    def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
+        """The user's backward."""
+        given: list[Any] = [None if g is None else g if isinstance(g, Tensor) else Tensor(np.asarray(g)) for g in grads]
+        if self.materialize:
+            given = [Tensor(np.zeros(*m)) if g is None else g for g, m in zip(given, self.meta, strict=True)]
+        with set_grad_enabled(walk.create):
+            found = self.function.backward(self, *given)
+        out = list(found) if isinstance(found, tuple) else [found]
+        while len(out) > len(self.edges) and out[-1] is None:
+            out.pop()
+        if len(out) != len(self.edges):
+            raise GraphError(
+                f"function {self.name()} returned an incorrect number of gradients "
+                f"(expected {len(self.edges)}, got {len(out)})", "other", self,
+            )  # fmt: skip
+        for g in out:
+            if g is not None and not isinstance(g, Tensor):
+                raise GraphError(f"function {self.name()} returned a {type(g).__name__}, a Tensor was expected", "other")
+        return [g if g is None or walk.create else g._a for g in out]
+
+    def release(self, walk: Any) -> None:
+        """Frees what was saved; the node itself only minds when its saved tensors are asked for."""
+        self.released = self.released or walk
+        super().release(walk)
+
+
+class Function:
+    """A function with a derivative of one's own: `forward(ctx, ...)` and `backward(ctx, *grads)`."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The value."""
+        raise NotImplementedError("You must implement the forward function for a custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """One gradient for each argument of `forward`, None where there is none."""
+        raise NotImplementedError("You must implement the backward for your custom autograd.Function.")
+
+    setup_context: Any = None
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Runs the forward and records it."""
+        node = FunctionNode(cls, args)
+        recorded = state.enabled and any(node.needs_input_grad)
+        with no_grad():
+            if cls.setup_context is None:
+                found = cls.forward(node, *args)
+            else:
+                found = cls.forward(*args)
+                cls.setup_context(node, args, found)
+        outputs = list(found) if isinstance(found, tuple) else [found]
+        given = {id(a) for a in args}
+        changed = {id(t) for t in node.dirty}
+        for t in node.dirty:
+            bump(t)
+        for nr, out in enumerate(outputs):
+            if not isinstance(out, Tensor):
+                continue
+            if id(out) in given and id(out) not in changed:
+                alias = Tensor(out._a)
+                alias._c = out._c
+                outputs[nr] = out = alias
+            if recorded and out._a.dtype.kind == "f" and id(out) not in node.plain:
+                if out._base is not None:
+                    out._base, out._made = None, ""
+                out._fn, out._nr = node, nr
+        if recorded:
+            node.meta = [(t._a.shape, t._a.dtype) if isinstance(t, Tensor) else ((), None) for t in outputs]
+            node.keep(outputs)
+            if state.listener is not None:
+                state.listener.node(node)
+        return tuple(outputs) if isinstance(found, tuple) else outputs[0]
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward that records nothing."""
+
+    @functools.wraps(backward)
+    def plain(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            return backward(ctx, *grads)
+
+    return plain

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Modules: what owns parameters, and how they are found, moved and stored."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..creation import empty
+from ..graph import GraphError
+from ..state import state
+from ..tensors import Tensor
+
+__all__ = ["Module", "ModuleDict", "ModuleList", "Parameter", "ParameterList", "Sequential"]
+
+
+class Parameter(Tensor):
+    """A leaf that belongs to a module."""
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        source = empty(0) if data is None else data
+        if requires_grad and source._a.dtype.kind != "f":
+            raise GraphError(f"only Tensors of floating point dtype can require gradients (got {source.dtype})", "other")
+        super().__init__(source._a, requires_grad)
+        self._c = source._c
+
+
+class Module:
+    """A part of a model. Parameters, buffers and other modules are found among its attributes."""
+
+    training = True
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, bool] = {}
+        self._before: list[Any] = []
+        self._after: list[Any] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(self.__dict__.get(name), Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
+            raise TypeError(f"cannot assign a plain tensor as parameter {name!r} (torch.nn.Parameter or None expected)")
+        if "_buffers" not in self.__dict__ and name != "_buffers" and isinstance(value, (Parameter, Module)):
+            raise AttributeError("cannot assign parameters or modules before Module.__init__() call")
+        object.__setattr__(self, name, value)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for hook in self._before:
+            args = _replaced(hook(self, args), args)
+        out = self.forward(*args, **kwargs)
+        for hook in self._after:
+            found = hook(self, args, out)
+            out = out if found is None else found
+        return out
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> None:
+        """Calls `hook(module, args, output)` after each forward."""
+        self._after.append(hook)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> None:
+        """Calls `hook(module, args)` before each forward."""
+        self._before.append(hook)
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """A tensor that is stored with the module but not trained."""
+        self._buffers[name] = persistent
+        setattr(self, name, tensor)
+
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """A parameter under a name."""
+        setattr(self, name, parameter)
+
+    def add_module(self, name: str, module: Module) -> None:
+        """A module under a name."""
+        setattr(self, name, module)
+
+    # --- looking
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules among the attributes."""
+        return ((n, m) for n, m in list(vars(self).items()) if isinstance(m, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The modules among the attributes."""
+        return (m for _, m in self.named_children())
+
+    def named_modules(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once."""
+        seen = set() if seen is None else seen
+        if id(self) not in seen:
+            seen.add(id(self))
+            yield prefix, self
+            for name, child in self.named_children():
+                yield from child.named_modules(f"{prefix}.{name}" if prefix else name, seen)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        return (m for _, m in self.named_modules())
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """All parameters, each once, with dotted names."""
+        seen: set[int] = set()
+        for where, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, value in list(vars(module).items()):
+                if isinstance(value, Parameter) and id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{where}.{name}" if where else name, value
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, each once."""
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """All buffers, with dotted names."""
+        for where, module in self.named_modules():
+            for name in module._buffers:
+                if getattr(module, name) is not None:
+                    yield f"{where}.{name}" if where else name, getattr(module, name)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """All buffers."""
+        return (b for _, b in self.named_buffers())
+
+    # --- changing
+    def train(self, mode: bool = True) -> Module:
+        """Training behaviour, here and below."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Behaviour of use, here and below."""
+        return self.train(False)
+
+    def apply(self, function: Callable[[Module], Any]) -> Module:
+        """Calls a function on each module, innermost first."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    def requires_grad_(self, mode: bool = True) -> Module:
+        """Whether the parameters are trained."""
+        for p in self.parameters():
+            p.requires_grad = mode
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clears the gradients of all parameters."""
+        zero_grads(list(self.parameters()), set_to_none, self)
+
+    def to(self, *how: Any, **named: Any) -> Module:
+        """Another element type, in place."""
+        for t in (*self.parameters(), *self.buffers()):
+            if t._a.dtype.kind == "f":
+                t._a = t.detach().to(*how, **named)._a  # type: ignore[attr-defined]
+        return self
+
+    def float(self) -> Module:
+        """float32, in place."""
+        from ..dtypes import ALL
+
+        return self.to(ALL["float32"])
+
+    def double(self) -> Module:
+        """float64, in place."""
+        from ..dtypes import ALL
+
+        return self.to(ALL["float64"])
+
+    def state_dict(self) -> OrderedDict[str, Tensor]:
+        """Parameters and buffers by name; they share memory with the module."""
+        kept = [(n, b) for n, b in self.named_buffers()]
+        return OrderedDict((n, t.detach()) for n, t in (*self.named_parameters(), *kept))  # type: ignore[attr-defined]
+
+    def load_state_dict(self, given: dict[str, Tensor], strict: bool = True) -> None:
+        """Copies values in, by name."""
+        own = dict((*self.named_parameters(), *self.named_buffers()))
+        missing, unknown = sorted(set(own) - set(given)), sorted(set(given) - set(own))
+        wrong = [n for n in own if n in given and own[n]._a.shape != given[n]._a.shape]
+        if wrong or strict and (missing or unknown):
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}: missing {missing}, unexpected {unknown}, "
+                f"of another size {wrong}"
+            )
+        for name, value in given.items():
+            if name in own:
+                np.copyto(own[name]._a, value._a)
+                own[name]._c[0] += 1
+
+    def __repr__(self) -> str:
+        inner = "".join(f"\n  ({n}): " + repr(m).replace("\n", "\n  ") for n, m in self.named_children())
+        return f"{type(self).__name__}({self.extra_repr()}{inner}{chr(10) if inner else ''})"
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses."""
+        return ""
+
+
+def _replaced(found: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return args if found is None else found if isinstance(found, tuple) else (found,)
+
+
+def zero_grads(parameters: list[Any], set_to_none: bool, owner: Any) -> None:
+    """Clears gradients, or fills them with zeros."""
+    if state.listener is not None:
+        state.listener.zero_grad(owner, parameters)
+    for p in parameters:
+        if p._grad is None:
+            continue
+        if set_to_none:
+            p._grad = None
+        else:
+            p._grad.detach_() if p._grad.grad_fn is not None else p._grad.requires_grad_(False)
+            p._grad.zero_()
+
+
+class Sequential(Module):
+    """Modules one after the other."""
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
+        for name, module in named:
+            setattr(self, str(name), module)
+
+    def forward(self, x: Any) -> Any:
+        """Each module on the result of the one before."""
+        for module in list(self.children()):
+            x = module(x)
+        return x
+
+    def __getitem__(self, index: int) -> Module:
+        return list(self.children())[index]
+
+    def __len__(self) -> int:
+        return len(list(self.children()))
+
+    def __iter__(self) -> Iterator[Module]:
+        return self.children()
+
+
+class _Listed(Module):
+    def __init__(self, items: Any = ()) -> None:
+        super().__init__()
+        self.extend(items)
+
+    def _items(self) -> list[Any]:
+        return [v for v in vars(self).values() if isinstance(v, (Module, Parameter))]
+
+    def append(self, item: Any) -> Any:
+        """Adds one at the end."""
+        setattr(self, str(len(self)), item)
+        return self
+
+    def extend(self, items: Any) -> Any:
+        """Adds several at the end."""
+        for item in items:
+            self.append(item)
+        return self
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._items()[index]
+        return type(self)(found) if isinstance(index, slice) else found
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items())
+
+
+class ModuleList(_Listed):
+    """A list of modules."""
+
+
+class ParameterList(_Listed):
+    """A list of parameters."""
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    def __init__(self, modules: dict[str, Module] | None = None) -> None:
+        super().__init__()
+        for name, module in (modules or {}).items():
+            setattr(self, name, module)
+
+    def __getitem__(self, name: str) -> Module:
+        return dict(self.named_children())[name]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        setattr(self, name, module)
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return [n for n, _ in self.named_children()]
+
+    def items(self) -> list[tuple[str, Module]]:
+        """Names and modules."""
+        return list(self.named_children())
+
+    def values(self) -> list[Module]:
+        """The modules."""
+        return list(self.children())

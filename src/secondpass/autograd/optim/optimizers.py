@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Optimizers. They write over the parameters' memory, and say so to the version counter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..nn.modules import zero_grads
+from ..state import enable_grad, state
+from ..tensors import Tensor, bump
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+
+
+class Optimizer:
+    """Groups of parameters with their options, and what is remembered of each."""
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts (got a Tensor)")
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        for key in ("lr", "weight_decay", "momentum", "eps"):
+            if defaults.get(key, 0) < 0:
+                raise ValueError(f"Invalid {key}: {defaults[key]}")
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
+        self.state: dict[Any, dict[str, Any]] = {}
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(dict(group))
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """More parameters, with options of their own."""
+        chosen = group["params"]
+        group["params"] = [chosen] if isinstance(chosen, Tensor) else list(chosen)
+        for p in group["params"]:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        self.param_groups.append({**self.defaults, **group})
+
+    def parameters(self) -> list[Tensor]:
+        """All parameters."""
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clears the gradients."""
+        zero_grads(self.parameters(), set_to_none, self)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Applies the gradients."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if state.listener is not None:
+            state.listener.step(self)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p._grad is not None:
+                    self.update(p, p._grad._a, group, self.state.setdefault(p, {}))
+                    bump(p)
+        return loss
+
+    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
+        """Changes one parameter."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options and memory, by position."""
+        order = self.parameters()
+        return {
+            "state": {i: dict(self.state[p]) for i, p in enumerate(order) if p in self.state},
+            "param_groups": [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups],
+        }
+
+    def load_state_dict(self, given: dict[str, Any]) -> None:
+        """Takes options and memory back."""
+        order = self.parameters()
+        self.state = {order[i]: dict(m) for i, m in given["state"].items()}
+        for group, options in zip(self.param_groups, given["param_groups"], strict=True):
+            group.update(options)
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with momentum."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+    ) -> None:
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+        })  # fmt: skip
+
+    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
+        """p -= lr * g."""
+        if group["weight_decay"]:
+            g = g + group["weight_decay"] * p._a
+        if group["momentum"]:
+            old = memory.get("momentum_buffer")
+            if old is None:
+                memory["momentum_buffer"] = old = g.copy()
+            else:
+                old *= group["momentum"]
+                old += (1 - group["dampening"]) * g
+            g = g + group["momentum"] * old if group["nesterov"] else old
+        p._a -= group["lr"] * g
+
+
+class Adam(Optimizer):
+    """Steps scaled by running means of gradients and of their squares."""
+
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+    ) -> None:
+        for beta in betas:
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter: {beta}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
+        """One step of Adam."""
+        lr, decay, (first, second) = group["lr"], group["weight_decay"], group["betas"]
+        if not memory:
+            memory.update(step=0, exp_avg=np.zeros_like(p._a), exp_avg_sq=np.zeros_like(p._a))
+        memory["step"] += 1
+        if decay and self.decoupled:
+            p._a *= 1 - lr * decay
+        elif decay:
+            g = g + decay * p._a
+        mean, square = memory["exp_avg"], memory["exp_avg_sq"]
+        mean += (1 - first) * (g - mean)
+        square *= second
+        square += (1 - second) * (g * g)
+        root = np.sqrt(square)
+        root /= np.sqrt(1 - second ** memory["step"])
+        root += group["eps"]
+        p._a -= lr / (1 - first ** memory["step"]) * (mean / root)
+
+
+class AdamW(Adam):
+    """Adam whose weight decay does not go through the running means."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints: what a function saves is thrown away and computed again when a pass needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import passes
+from ..autograd import saved_tensors_hooks
+from ..function import Function
+from ..graph import GraphError
+from ..random import default_generator
+from ..state import enable_grad, state
+from ..tensors import Tensor
+
+__all__ = ["checkpoint"]
+
+
+class _Enough(Exception):
+    """Everything that was saved has been computed again."""
+
+
+class _Frame:
+    """One checkpointed call: how many buffers it had, and those that the pass at hand has computed again."""
+
+    def __init__(self, function: Callable[[], Any], random: Any) -> None:
+        self.function, self.random = function, random
+        self.count = 0
+        self.walk: Any = None
+        self.found: dict[int, Any] = {}
+
+    def pack(self, tensor: Any) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, position: int) -> Any:
+        # NOTE: computed once per pass, even where the graph is retained: the next pass computes it again.
+        walk = state.walk if state.walk is not None else object()
+        if self.walk is not walk:
+            self.walk, self.found = walk, {}
+            self.recompute()
+        if position not in self.found:
+            raise GraphError(
+                "torch.utils.checkpoint: a tensor that was saved in the forward was not computed again, or was asked for "
+                f"twice in one pass (tensor {position} of {self.count}).", "other",
+            )  # fmt: skip
+        return self.found.pop(position)
+
+    def recompute(self) -> None:
+        made = 0
+
+        def collect(tensor: Any) -> None:
+            nonlocal made
+            self.found[made] = tensor.detach()
+            made += 1
+            if made == self.count:
+                raise _Enough
+
+        before = default_generator.get_state()
+        if self.random is not None:
+            default_generator.set_state(self.random)
+        try:
+            with enable_grad(), saved_tensors_hooks(collect, lambda _: None):
+                self.function()
+        except _Enough:
+            pass
+        finally:
+            default_generator.set_state(before)
+
+
+class CheckpointFunction(Function):
+    """The older way: the whole call is one node, which runs a pass of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, random: Any, *args: Any) -> Any:
+        """Runs without recording."""
+        ctx.run, ctx.random = run, random
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*(a for a in args if isinstance(a, Tensor)))
+        return run(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Runs again, recording, and sends the gradient through."""
+        if state.walk is not None and state.walk.inputs is not None:
+            raise GraphError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). Use use_reentrant=False.", "other",
+            )  # fmt: skip
+        args = list(ctx.args)
+        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[i] = t.detach()
+            args[i].requires_grad = t.requires_grad
+        before = default_generator.get_state()
+        if ctx.random is not None:
+            default_generator.set_state(ctx.random)
+        with enable_grad():
+            found = ctx.run(*args)
+        default_generator.set_state(before)
+        outputs = found if isinstance(found, tuple) else (found,)
+        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise GraphError("none of output has requires_grad=True, this checkpoint() is not necessary", "other")
+        passes.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a._grad if isinstance(a, Tensor) else None for a in args))
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Runs a function without keeping what it saves."""
+    random = default_generator.get_state() if preserve_rng_state else None
+    if use_reentrant is None or use_reentrant:
+        if kwargs:
+            raise ValueError(f"Unexpected keyword arguments: {', '.join(kwargs)}")
+        return CheckpointFunction.apply(function, random, *args)
+    frame = _Frame(lambda: function(*args, **kwargs), random)
+    if not state.enabled:
+        return function(*args, **kwargs)
+    with saved_tensors_hooks(frame.pack, frame.unpack):
+        return function(*args, **kwargs)

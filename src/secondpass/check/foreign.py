@@ -15,6 +15,7 @@ from typing import Any
 
 from . import torch_models  # noqa: F401 - registers what is known of libraries
 from .calls import call, instantiate
+from .contexts import Switch
 from .library import FUNCTIONS, is_harmless, library_class
 from .machine import Machine, Raised
 from .passes import backward, maybe_backward
@@ -109,6 +110,10 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
         return (None,)
     if name in ("detach", "item", "numpy", "tolist", "cpu") and not args:
         return (Unknown(plain=name != "cpu", node=None if name != "cpu" else owner.node),)
+    if isinstance(owner.key, tuple) and owner.key[:1] == ("likely",) and name in ("any", "all", "item", "sum", "max"):
+        return (owner,)
+    if name.startswith("assertRaises"):
+        return (Switch(None, ("expected",)),)
     if name in ("size", "dim", "numel", "keys", "argmax", "__len__"):
         return (Unknown((owner.key, name, repr(args)[:40]), plain=True),)
     return None

@@ -168,9 +168,15 @@ class Machine:
         known = self.known_truth(value)
         if known is not None:
             return known
-        key = value.key if isinstance(value, Unknown) else id(value)
-        if isinstance(key, tuple) and key and key[0] == "not":
-            return not self.policy.answer(key[1], None if lean is None else not lean)
+        key = value.key if isinstance(value, Unknown) else Unknown().key
+        return self._answer(key, lean)
+
+    def _answer(self, key: Any, lean: bool | None) -> bool:
+        if isinstance(key, tuple) and key:
+            if key[0] == "not":
+                return not self._answer(key[1], None if lean is None else not lean)
+            if key[0] == "likely":
+                return bool(key[1])
         if self.policy.answers.get(("none", key)):
             return False
         return self.policy.answer(key, lean)

@@ -86,6 +86,8 @@ def _method(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict
     special = _SPECIAL.get(name)
     if special is not None:
         return special(m, tensor, args, kwargs, node)
+    if name in ("isnan", "isinf", "isfinite"):
+        return Unknown(("likely", name == "isfinite", Unknown().key), plain=True)
     if name in _FACTS:
         return Unknown(("tensor", id(tensor), name, repr(args)[:40]), plain=True)
     if name in _VALUES:

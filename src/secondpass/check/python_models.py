@@ -13,7 +13,7 @@ from .containers import is_concrete, length
 from .contexts import Switch
 from .copies import copied
 from .gradfn import GradFunction, names
-from .library import FUNCTIONS, function, library_class
+from .library import FUNCTIONS, function, library_class, models
 from .loops import iterate
 from .machine import Machine
 from .tensors import operate
@@ -552,6 +552,28 @@ def _progress(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("tqdm.trange")
 def _trange(m: Machine, args: Args, kwargs: Words) -> Any:
     return _range(m, args, {})
+
+
+@function("math.isnan", "math.isinf", "numpy.isnan", "numpy.isinf", "torch.isnan", "torch.isinf")
+def _not_finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    # Reading is about programs whose numbers are sound; what they do otherwise is not what they do.
+    return Unknown(("likely", False, Unknown().key), plain=True)
+
+
+@function("math.isfinite", "numpy.isfinite", "torch.isfinite")
+def _finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    return Unknown(("likely", True, Unknown().key), plain=True)
+
+
+for _name in ("dict", "list"):
+    models(f"builtins.{_name}")
+for _name in ("OrderedDict", "defaultdict", "deque", "UserDict"):
+    models(f"collections.{_name}")
+
+
+@function("pytest.raises", "unittest.TestCase.assertRaises")
+def _expected(m: Machine, args: Args, kwargs: Words) -> Switch:
+    return Switch(None, ("expected",))
 
 
 @function("collections.namedtuple", "typing.NamedTuple")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where reading begins: programs, then the training functions and methods that no program of the project calls."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .attributes import get_attribute
+from .calls import call, instantiate
+from .machine import Frame, Machine, Scope
+from .values import Class, Function, Object, Unknown
+
+__all__ = ["GATE", "as_function", "as_program", "functions", "is_training", "uncalled"]
+
+GATE = re.compile(r"\.\s*backward\s*\(|\bbackward\s*\(|autograd\s*\.\s*grad\b|\bgrad\s*\(|\btraining_step\b|\bcompute_loss\b")
+"""Text without which a file trains nothing."""
+
+
+def is_training(text: str) -> bool:
+    """Whether a file may hold training code: tells at once, without parsing."""
+    return bool(GATE.search(text)) and "torch" in text or "LightningModule" in text
+
+
+def as_program(file: str) -> Any:
+    """Starts a file as a program."""
+
+    def start(m: Machine) -> None:
+        m.execute(m.module("__main__", file))
+
+    return start
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, str, Any]]:
+    """(class or "", name, node) of all functions of a file that can be called from outside."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield "", node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    yield node.name, item.name, item
+
+
+def _calls(node: ast.AST) -> set[str]:
+    found = set()
+    for item in ast.walk(node):
+        if isinstance(item, ast.Call):
+            found.add(item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", ""))
+    return found
+
+
+_TRAINS = {"backward", "grad", "manual_backward"}
+_STEPS = {"training_step", "compute_loss"}
+
+
+def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
+    """The training functions that nothing entered, outermost callers first."""
+    every = list(functions(tree))
+    calls = {id(node): _calls(node) for _, _, node in every}
+    trains = {name for _, name, node in every if calls[id(node)] & _TRAINS}
+    for _ in range(4):
+        trains |= {name for _, name, node in every if calls[id(node)] & trains}
+    used = set().union(*calls.values()) if calls else set()
+    wanted = [
+        entry
+        for entry in every
+        if id(entry[2]) not in called
+        and (entry[1] in trains or entry[1] in _STEPS)
+        and entry[1] not in ("forward", "backward", "__init__")
+    ]
+    return sorted(wanted, key=lambda e: e[1] in used)
+
+
+def as_function(file: str, name: str, cls: str, method: str) -> Any:
+    """Starts a function with arguments that cannot be told; a method on an object made the same way."""
+
+    def start(m: Machine) -> None:
+        module = m.module(name, file)
+        m.execute(module)
+        frame = Frame("<module>", module, Scope(module.globals, None, module))
+        m.frames.append(frame)
+        found = module.globals.get(cls or method)
+        if isinstance(found, Function) and not cls:
+            call(m, found, [], {})
+        elif isinstance(found, Class):
+            made = instantiate(m, found, [], {})
+            if isinstance(made, Object):
+                frame.line = 1
+                _call_method(m, made, method)
+
+    return start
+
+
+def _call_method(m: Machine, owner: Object, method: str) -> None:
+    if owner.cls.derives("pytorch_lightning.LightningModule") and method == "training_step":
+        from .lightning import fit
+
+        fit(m, owner)
+        return
+    bound = get_attribute(m, owner, method)
+    if isinstance(bound, Unknown):
+        return
+    call(m, bound, [], {})

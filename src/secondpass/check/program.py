@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading one program under every policy, and keeping what all readings agree on.
+
+NOTE [ When a finding is certain ]
+1. Everything that a finding rests on was known: see NOTE [ Certain and maybe ] of `graph`.
+2. No reading that came as often past the finding's place was without it: whatever the open questions of the program
+   are answered with, the finding stands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..causes import diagnose
+from ..record import Finding, Place
+from .decide import POLICIES, Policy
+from .graph import Refused
+from .machine import Exhausted, Machine, Raised
+from .project import Project
+from .trace import trace
+
+__all__ = ["Reading", "read_program"]
+
+Start = Callable[[Machine], Any]
+
+
+@dataclass
+class Reading:
+    """What one reading came to."""
+
+    findings: tuple[Finding, ...] = ()
+    reached: dict[tuple[str, int], int] = field(default_factory=dict)
+    called: set[int] = field(default_factory=set)
+    whole: bool = True
+    """Whether it came to the program's end, or to a failure."""
+    asked: int = 0
+    passes: int = 0
+
+
+def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
+    m = Machine(project, Policy(policy), deadline)
+    ended = whole = True
+    try:
+        start(m)
+    except Refused:
+        ended = False
+    except Raised as error:
+        whole = error.name in ("SystemExit", "KeyboardInterrupt", "StopIteration")
+    except (Exhausted, RecursionError):
+        whole = False
+    made = Reading((), m.reached, m.called, whole, m.policy.asked, len(m.engine.passes))
+    if m.engine.failures or (whole and m.engine.passes):
+        sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
+        found = diagnose(trace(m.engine, sources, ended))
+        made.findings = tuple(f for f in found if whole or not ended or f.severity == "error")
+    return made
+
+
+def read_program(project: Project, start: Start, limit: float) -> tuple[tuple[Finding, ...], set[int]]:
+    """The findings that are certain, and the functions that were entered."""
+    deadline = time.monotonic() + limit
+    readings: list[Reading] = []
+    for policy in POLICIES:
+        if readings and not readings[0].asked:
+            break
+        if len(readings) == 2 and not any(r.findings for r in readings):
+            break
+        readings.append(_once(project, start, policy, deadline))
+    called = set().union(*(r.called for r in readings))
+    certain: dict[tuple[Any, ...], Finding] = {}
+    for reading in readings:
+        for finding in reading.findings:
+            if finding.sure and all(_agrees(finding, reading, other) for other in readings if other is not reading):
+                certain.setdefault(_identity(finding), finding)
+    return tuple(certain.values()), called
+
+
+def _identity(finding: Finding) -> tuple[Any, ...]:
+    where = finding.failed
+    return finding.code, where and (where.file, where.line)
+
+
+def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
+    """NOTE [ When a finding is certain ] 2."""
+    if any(_identity(f) == _identity(finding) for f in other.findings):
+        return True
+    places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]
+    sites = [s for p in places if (s := _site(p)) in mine.reached]
+    if not sites:
+        return not other.whole
+    return any(other.reached.get(s, 0) < mine.reached[s] for s in sites)
+
+
+def _site(place: Place) -> tuple[str, int]:
+    return place.file, place.line

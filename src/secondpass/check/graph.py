@@ -162,6 +162,7 @@ class Engine:
         inside: bool = False,
     ) -> None:
         """An optimizer applied gradients; `leaves` is None where they cannot be told."""
+        when = self.tick()
         empty, stale, piled = [], [], []
         for leaf in leaves or ():
             if leaf.doubt or leaf.has is None:
@@ -177,9 +178,10 @@ class Engine:
             leaf.applied.add(identity)
             leaf.store.version += 1
             leaf.store.writer = place
+            self.writes.append(Write(when, leaf.name, leaf.node.number, place, "step"))
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.steps.append(
-            Step(self.tick(), optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
+            Step(when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
         )
 
     def run(

@@ -24,8 +24,10 @@ __all__ = ["Seen", "Snapshot", "look"]
 _DEPTH = 5
 _BUDGET = 4000
 _ENDS = 6
+_SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
 _MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
+_DIRECT = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 _LIBRARIES = frozenset({"torch", "numpy", "builtins"})
 # Library objects that exist to hold the user's tensors.
 _HOLDERS = ("torch.utils.data", "torch.distributions", "transformers.modeling_outputs")
@@ -40,8 +42,8 @@ class Seen:
     number: int
     spent: bool | None
     function: str
-    container: str = ""
-    """For a slot: the type of the container it is in."""
+    parents: tuple[int, ...] = ()
+    """Numbers of the nodes behind it, for sums: a running sum shows as a chain."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ class Snapshot:
     optimizers: list[tuple[str, Any]] = field(default_factory=list)
     """Names and optimizers, for use at once: whoever keeps the snapshot replaces them by their identities."""
     modules: list[tuple[str, Any]] = field(default_factory=list)
-    """Names and modules, likewise; only filled when tensors are asked for."""
+    """Names and modules, likewise."""
 
 
 def look(frames: list[FrameType], tensors: dict[int, Any] | None = None) -> Snapshot:
@@ -90,7 +92,7 @@ class _Look:
                 modules.append(frame.f_globals)
         for names in modules:
             self.function = "<module>"
-            for name, value in list(names.items()):
+            for name, value in _direct_first(names):
                 if not name.startswith("__"):
                     self.value(name, value, "global", 1, (name,))
         return self.shot
@@ -103,7 +105,7 @@ class _Look:
         local = frame.f_locals
         try:
             free = set(code.co_freevars)
-            for name, value in list(local.items()):
+            for name, value in _direct_first(local):
                 self.value(name, value, "cell" if name in free else "local", 0, (name,))
         finally:
             # Up to 3.12 the dict stays with the frame and would keep the user's tensors alive after `del`.
@@ -127,19 +129,22 @@ class _Look:
             return False
         self.seen.add(id(value))
         held = False
-        if self.tensors is not None and isinstance(value, torch.nn.Module):
+        if isinstance(value, torch.nn.Module):
             self.shot.modules.append((name, value))
         for full, inner, how in _parts(value, self.shot, name):
             held |= self.value(full, inner, how, depth + 1, (*chain, full.removeprefix(name)))
         return held
 
-    def tensor(self, name: str, value: torch.Tensor, kind: str, container: str = "") -> bool:
+    def tensor(self, name: str, value: torch.Tensor, kind: str) -> bool:
         node = value.grad_fn
         if node is None:
             if self.tensors is not None:
                 self.tensors.setdefault(name, value)
             return False
-        self.shot.names.append(Seen(name, kind, node._sequence_nr(), spent(node), self.function, container))
+        parents: tuple[int, ...] = ()
+        if node.name().startswith(_SUMS):
+            parents = tuple([n._sequence_nr() for n, _ in node.next_functions if n is not None])
+        self.shot.names.append(Seen(name, kind, node._sequence_nr(), spent(node), self.function, parents))
         if self.tensors is not None:
             self.tensors.setdefault(name, value)
         return True
@@ -153,8 +158,9 @@ class _Look:
         if isinstance(items[0], (int, float, str)) and isinstance(items[-1], (int, float, str)):
             return False
         places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
-        held = [self.slot(f"{name}[{i}]", items[i], depth, type(value).__name__, chain) for i in places]
-        if any(held) and not isinstance(value, tuple):
+        held = [self.slot(f"{name}[{i}]", items[i], depth, chain) for i in places]
+        # A deque with a limit forgets by itself.
+        if any(held) and not isinstance(value, tuple) and getattr(value, "maxlen", None) is None:
             self.holding(name, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), chain)
         return any(held)
 
@@ -167,14 +173,14 @@ class _Look:
             if k >= 64:
                 break
             shown = f'"{key}"' if isinstance(key, str) else repr(key) if isinstance(key, (int, tuple)) else "..."
-            held += self.slot(f"{name}[{shown}]", inner, depth, type(value).__name__, chain)
+            held += self.slot(f"{name}[{shown}]", inner, depth, chain)
         if held:
             self.holding(name, held if len(value) <= 64 else held * len(value) // 64, chain)
         return bool(held)
 
-    def slot(self, name: str, value: Any, depth: int, container: str, chain: tuple[str, ...]) -> bool:
+    def slot(self, name: str, value: Any, depth: int, chain: tuple[str, ...]) -> bool:
         if isinstance(value, torch.Tensor):
-            return self.tensor(name, value, "slot", container)
+            return self.tensor(name, value, "slot")
         return self.value(name, value, "slot", depth + 1, chain)
 
     def holding(self, name: str, count: int, chain: tuple[str, ...]) -> None:
@@ -182,6 +188,11 @@ class _Look:
         numbers = [s.number for s in self.shot.names if s.name.startswith(prefix)]
         if numbers:
             self.shot.holders.append(Held(name, "slot", count, min(numbers), chain, self.function))
+
+
+def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
+    """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
+    return sorted(names.items(), key=lambda item: not isinstance(item[1], _DIRECT))
 
 
 def _parts(value: Any, shot: Snapshot, name: str) -> Iterator[tuple[str, Any, str]]:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The plugins, inside the real tools. Each program runs in a Python of its own, as its user would run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+MODEL = """
+    import torch
+    from torch.nn import Linear, RNNCell
+    from torch.nn.functional import mse_loss
+
+    def setup(self):
+        self.cell, self.head = RNNCell(3, 4), Linear(4, 1)
+        self.hidden = torch.zeros(5, 4)
+
+    def loss(self, x, y):
+        hidden = self.cell(x, self.hidden)
+        if CARRY:
+            self.hidden = hidden
+        return mse_loss(self.head(hidden).squeeze(1), y)
+"""
+
+LIGHTNING = """
+    import lightning
+    from torch.utils.data import DataLoader, TensorDataset
+    from secondpass.plugins.lightning import SecondPass
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            setup(self)
+        def training_step(self, batch, index):
+            return loss(self, *batch)
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = DataLoader(TensorDataset(torch.randn(20, 3), torch.randn(20)), batch_size=5)
+    trainer = lightning.Trainer(
+        max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, callbacks=[SecondPass()],
+    )
+    model = Model()
+    trainer.fit(model, data)
+"""
+
+TRANSFORMERS = """
+    from transformers import Trainer, TrainingArguments
+    from secondpass.plugins.transformers import SecondPass
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            setup(self)
+        def forward(self, x, labels):
+            return {"loss": loss(self, x, labels)}
+
+    data = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(20)]
+    arguments = TrainingArguments(
+        "out", per_device_train_batch_size=5, num_train_epochs=1, report_to=[], use_cpu=True, save_strategy="no",
+        disable_tqdm=True,
+    )
+    model = Model()
+    trainer = Trainer(model, arguments, train_dataset=data, callbacks=[SecondPass()])
+    trainer.train()
+"""
+
+# `torch.autograd._engine_run_backward` must be the function that it was.
+RESTORED = """
+    print("restored", torch.autograd._engine_run_backward.__module__)
+"""
+
+
+def run(folder: Path, *parts: str, arguments: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    program = folder / "program.py"
+    program.write_text("\n".join(dedent(part).strip() for part in parts) + "\n")
+    environment = {**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, *(arguments or (str(program),))]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("library", "training"), [("lightning", LIGHTNING), ("transformers", TRANSFORMERS)])
+def test_trainers(library, training, tmp_path):
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    failing = run(tmp_path, "CARRY = True", MODEL, training)
+    assert failing.returncode == 1
+    assert failing.stderr.count("SP103 carried-state: `model.hidden`") == 1, failing.stderr[-3000:]
+
+    sound = run(tmp_path, "CARRY = False", MODEL, training, RESTORED)
+    assert sound.returncode == 0, sound.stderr[-3000:]
+    assert "SP" not in sound.stderr.replace("SecondPass", "")
+    assert "restored torch.autograd.graph" in sound.stdout
+
+
+IPYTHON = """
+    import sys
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.colors = "nocolor"
+    for cell in CELLS:
+        print("cell", flush=True)
+        shell.run_cell(cell)
+    import torch
+"""
+
+CELLS = [
+    "import torch",
+    "w = torch.ones(3, requires_grad=True)\nloss = (w.exp() ** 2).sum()\nloss.backward()",
+    "loss.backward()",
+]
+
+
+def test_ipython_explains_cells(tmp_path):
+    pytest.importorskip("IPython")
+    cells = ["%load_ext secondpass.plugins.ipython", *CELLS, "%unload_ext secondpass.plugins.ipython"]
+    done = run(tmp_path, f"CELLS = {cells!r}", IPYTHON, RESTORED)
+    assert done.returncode == 0, done.stderr
+    assert "SP101 repeated-backward" in done.stdout, done.stdout
+    assert "loss.backward()" in done.stdout
+    assert "restored torch.autograd.graph" in done.stdout
+
+
+def test_ipython_explains_what_came_before_it_was_loaded(tmp_path):
+    pytest.importorskip("IPython")
+    done = run(tmp_path, f"CELLS = {[*CELLS, '%load_ext secondpass.plugins.ipython', '%secondpass']!r}", IPYTHON)
+    assert "repeated-backward" in done.stdout.rpartition("cell")[2] + done.stderr, done.stdout + done.stderr
+
+
+PYTEST = """
+    import torch
+
+    def test_fails():
+        w = torch.ones(3, requires_grad=True)
+        loss = (w.exp() ** 2).sum()
+        loss.backward()
+        loss.backward()
+
+    def test_is_silent():
+        assert True
+
+    def test_piles_up():
+        w = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for step in range(8):
+            loss = (w**2).sum()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_pytest_explains_and_warns(tmp_path):
+    plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "program.py")
+    done = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass"))
+    assert done.returncode == 1
+    assert done.stdout.count("SP101 repeated-backward") == 1, done.stdout
+    assert "SecondPassWarning: SP403 missing-zero-grad" in done.stdout, done.stdout
+    assert "1 failed, 2 passed" in done.stdout
+
+    strict = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass", "-W", "error::UserWarning"))
+    assert "2 failed, 1 passed" in strict.stdout, strict.stdout
+
+    unasked = run(tmp_path, PYTEST, arguments=plain)
+    assert "secondpass" not in unasked.stdout.lower()
+
+
+def test_pytest_plugin_loads_no_torch(tmp_path):
+    program = "import sys\n\ndef test_light():\n    assert 'torch' not in sys.modules"
+    done = run(tmp_path, program, arguments=("-m", "pytest", "-q", "--secondpass", "program.py"))
+    assert "1 passed" in done.stdout, done.stdout

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Short sequences of tokens into three classes; the running loss is shown after each epoch.
 import torch
 from torch import nn

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # A GRU that follows a noisy sine wave, one batch of steps after the other.
 import math
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # A small GAN that learns points on a circle.
 import math
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # An autoencoder; the reconstruction error of every batch is kept for the plot at the end.
 import torch
 from torch import nn

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Sparse regression: a linear model with a smooth penalty on its weights.
 import torch
 from torch import nn

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Attention weights with the padded positions set to zero.
 import torch
 from torch import nn

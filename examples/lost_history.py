@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Learns a filter that makes two signals line up, scored by their correlation.
 import numpy as np
 import torch

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Fits a third-degree polynomial to a sine with plain gradient descent.
 import torch
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # One encoder, two tasks: the class of a vector, and the angle between its first two parts.
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: BSD-3-Clause
 # Actor and critic share the body that reads the observation; each has its own optimizer.
 import torch
 import torch.nn.functional as F

@@ -4,7 +4,7 @@
 NOTE [ Blocks of a page ]
 1. ```` ```python ```` blocks are one program: run in order, in a folder of the page's own.
 2. With `title="train.py"` a block is a file: written into that folder, and run only where a console block does so.
-   If the repository has a file of that name, the block must be its text (less the licence line).
+   If the repository has a file of that name, the block must be its text.
 3. ```` ```console ```` blocks hold `$ command` lines and their true output, compared line by line; a line `...` stands
    for any number of lines.
 4. ```` ```sh ```` blocks set things up: `pip install` with extras that exist, `make` with targets that exist, `git`.
@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Block", "blocks", "matches", "pages", "sessions"]
+__all__ = ["Block", "blocks", "matches", "pages", "renewed", "sessions"]
 
 _FENCE = re.compile(r"^( *)(`{3,})([\w+-]*)[ \t]*([^\n]*)\n(.*?)^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -53,6 +53,9 @@ def sessions(block: Block) -> list[tuple[str, list[str]]]:
             found[-1][1].append(row)
         else:
             raise ValueError(f"line {block.line}: a console block begins with `$ command` (got {row!r})")
+    for _, expected in found:
+        while expected and not expected[-1]:
+            expected.pop()
     return found
 
 
@@ -63,6 +66,16 @@ def matches(expected: list[str], got: list[str]) -> bool:
     if expected[0] == "...":
         return any(matches(expected[1:], got[at:]) for at in range(len(got) + 1))
     return bool(got) and got[0].rstrip() == expected[0].rstrip() and matches(expected[1:], got[1:])
+
+
+def renewed(expected: list[str], got: list[str]) -> list[str]:
+    """What a page should show: the truth, cut where the page has `...`; what follows it begins with the same word."""
+    if "..." not in expected:
+        return got
+    at = len(expected) - expected[::-1].index("...")
+    word = expected[at].split()[0] if expected[at:] and expected[at] else ""
+    start = next((i for i, row in enumerate(got) if word and row.startswith(word)), len(got))
+    return [*expected[:at], *got[start:]]
 
 
 def pages(root: Path) -> list[Path]:

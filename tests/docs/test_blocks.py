@@ -6,7 +6,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import Block, blocks, matches, pages, sessions
+from .blocks import Block, blocks, matches, pages, renewed, sessions
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -25,22 +24,22 @@ ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), ENVIRON
 
 
 @pytest.mark.parametrize("page", pages(ROOT), ids=lambda p: str(p.relative_to(ROOT)))
-def test_page(page, tmp_path):
+def test_page(page, tmp_path, request):
+    renew = page if request.config.getoption("--update-golden") else None
     found = blocks(page.read_text(encoding="utf-8"))
     if any(block.language in ("python", "console") for block in found):
         pytest.importorskip("torch")
     for block in found:
-        check(block, tmp_path)
+        check(block, tmp_path, renew)
     run_python([b for b in found if b.language == "python" and not b.title], page, tmp_path)
 
 
-def check(block: Block, folder: Path) -> None:
-    """One block, except for the python ones, which make one program."""
+def check(block: Block, folder: Path, page: Path | None = None) -> None:
+    """One block, except for the python ones, which make one program. With a page, what it shows is renewed."""
     if block.language == "python" and block.title:
         write_file(block, folder)
     elif block.language == "console":
-        for command, expected in sessions(block):
-            run_console(command, expected, block, folder)
+        check_console(block, folder, page)
     elif block.language == "sh":
         for command in block.text.splitlines():
             check_setup(command)
@@ -56,18 +55,15 @@ def check(block: Block, folder: Path) -> None:
 
 def write_file(block: Block, folder: Path) -> None:
     ours = ROOT / block.title
-    if ours.exists():
-        text = re.sub(r"\A# SPDX-[^\n]*\n", "", ours.read_text(encoding="utf-8"))
-        assert block.text == text, f"line {block.line} is not {block.title}"
-        text = ours.read_text(encoding="utf-8")
-    else:
-        text = block.text
+    assert not ours.exists() or block.text == ours.read_text(encoding="utf-8"), (
+        f"line {block.line} is not {block.title}"
+    )
     target = folder / block.title
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
+    target.write_text(block.text, encoding="utf-8")
 
 
-def run_console(command: str, expected: list[str], block: Block, folder: Path) -> None:
+def run_console(command: str, folder: Path) -> list[str]:
     done = subprocess.run(
         shlex.split(command),
         cwd=folder,
@@ -77,11 +73,18 @@ def run_console(command: str, expected: list[str], block: Block, folder: Path) -
         text=True,
         check=False,
     )
-    got = done.stdout.rstrip().splitlines()
-    while expected and not expected[-1]:
-        expected = expected[:-1]
-    shown = "\n".join(difflib.unified_diff(expected, got, "the page", "the truth", lineterm=""))
-    assert matches(expected, got), f"line {block.line}: $ {command}\n{shown}"
+    return done.stdout.rstrip().splitlines()
+
+
+def check_console(block: Block, folder: Path, page: Path | None) -> None:
+    for command, expected in sessions(block):
+        got = run_console(command, folder)
+        if page is not None:  # the truth goes into the page
+            text = page.read_text(encoding="utf-8")
+            page.write_text(text.replace("\n".join(expected), "\n".join(renewed(expected, got))), encoding="utf-8")
+            continue
+        shown = "\n".join(difflib.unified_diff(expected, got, "the page", "the truth", lineterm=""))
+        assert matches(expected, got), f"line {block.line}: $ {command}\n{shown}\n(`pytest --update-golden` renews it)"
 
 
 def check_setup(command: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import Block, blocks, matches, sessions
+from .blocks import Block, blocks, matches, renewed, sessions
 from .test_blocks import check, run_python
 
 
@@ -34,6 +34,14 @@ def test_blocks_are_found_with_their_lines():
 )
 def test_dots_stand_for_lines(expected, got, same):
     assert matches(expected.split(), got.split()) is same
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "page"),
+    [("a b", "c d", "c d"), ("a ... S1 y", "a b S1 z", "a ... S1 z"), ("a ...", "a b", "a ..."), ("", "a", "a")],
+)
+def test_pages_are_renewed(expected, got, page):
+    assert renewed(expected.split(), got.split()) == page.split()
 
 
 def test_a_console_block_begins_with_a_command():

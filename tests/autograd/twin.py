@@ -34,8 +34,8 @@ def saved(node: Any) -> tuple[str, ...]:
     for name in sorted(names):
         try:
             value = getattr(node, f"_saved_{name}")
-        except RuntimeError:
-            return ("spent",)
+        except RuntimeError as error:
+            return ("spent" if "second time" in str(error) else "changed",)
         for one in value if isinstance(value, (tuple, list)) else (value,):
             if is_tensor(one):
                 found.append(name + ("*" if one.requires_grad else ""))

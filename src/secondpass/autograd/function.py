@@ -26,7 +26,9 @@ class FunctionNode(Node):
 
     def __init__(self, function: type[Function], inputs: Sequence[Any]) -> None:
         tensors = [t if isinstance(t, Tensor) else None for t in inputs]
-        super().__init__(f"{function.__name__}Backward", [None if t is None else edge_of(t) for t in tensors])
+        super().__init__(f"{function.__name__}Backward", [edge_of(t) for t in tensors if t is not None])
+        self.slots = [i for i, t in enumerate(tensors) if t is not None]
+        """Which arguments are tensors: the others have no edge."""
         self.function = function
         self.needs_input_grad = tuple(t is not None and t.requires_grad for t in tensors)
         self.to_save: tuple[Any, ...] = ()
@@ -86,17 +88,18 @@ class FunctionNode(Node):
         with set_grad_enabled(walk.create):
             found = self.function.backward(self, *given)
         out = list(found) if isinstance(found, tuple) else [found]
-        while len(out) > len(self.edges) and out[-1] is None:
+        expected = len(self.needs_input_grad)
+        while len(out) > expected and out[-1] is None:
             out.pop()
-        if len(out) != len(self.edges):
+        if len(out) != expected:
             raise GraphError(
                 f"function {self.name()} returned an incorrect number of gradients "
-                f"(expected {len(self.edges)}, got {len(out)})", "other", self,
+                f"(expected {expected}, got {len(out)})", "other", self,
             )  # fmt: skip
         for g in out:
             if g is not None and not isinstance(g, Tensor):
                 raise GraphError(f"function {self.name()} returned a {type(g).__name__}, a Tensor was expected", "other")
-        return [g if g is None or walk.create else g._a for g in out]
+        return [out[i] if out[i] is None or walk.create else out[i]._a for i in self.slots]
 
     def release(self, walk: Any) -> None:
         """Frees what was saved; the node itself only minds when its saved tensors are asked for."""

@@ -38,8 +38,9 @@ def reduced(name: str) -> Any:
         if dim is None:
             return getattr(F, name)(t)  # type: ignore[no-any-return]
         dims = tuple(dim) if isinstance(dim, (tuple, list)) else dim
-        for d in dims if isinstance(dims, tuple) else (dims,):
-            _axis(d, t._a.ndim)
+        chosen = [_axis(d, t._a.ndim) for d in (dims if isinstance(dims, tuple) else (dims,))]
+        if len(set(chosen)) < len(chosen):
+            raise RuntimeError(f"dim {max(chosen, key=chosen.count)} appears multiple times in the list of dims")
         return getattr(F, f"{name}_dim")(t, dim=dims, keepdim=keepdim)  # type: ignore[no-any-return]
 
     return run
@@ -124,6 +125,8 @@ def unsqueeze(t: Tensor, dim: int) -> Tensor:
 
 def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a size, or of given sizes, as views."""
+    if not t._a.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = _axis(dim, t._a.ndim)
     if not isinstance(size, int):
         return F.split_with_sizes(t, sizes=tuple(size), dim=d)  # type: ignore[no-any-return]
@@ -133,6 +136,8 @@ def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
 
 def chunk(t: Tensor, chunks: int, dim: int = 0, unsafe: bool = False) -> tuple[Tensor, ...]:
     """So many parts, the last one perhaps smaller."""
+    if not t._a.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     d = _axis(dim, t._a.ndim)
     size = -(-t._a.shape[d] // chunks)
     if unsafe:
@@ -143,7 +148,7 @@ def chunk(t: Tensor, chunks: int, dim: int = 0, unsafe: bool = False) -> tuple[T
 def unbind(t: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension."""
     if not t._a.ndim:
-        raise TypeError("iteration over a 0-d tensor")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return F.unbind(t, dim=_axis(dim, t._a.ndim))  # type: ignore[no-any-return]
 
 
@@ -214,6 +219,8 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
 
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The product of every pair of elements."""
+    if a._a.ndim != 1 or b._a.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {a._a.ndim}-D and {b._a.ndim}-D")
     return F.mul(reshape(a, (a._a.shape[0], 1)), b)  # type: ignore[no-any-return]
 
 
@@ -281,12 +288,26 @@ def _parts(t: Tensor, key: Any, writing: bool) -> tuple[Tensor, list[Any]]:
                 full = False
             out = out if full else F.slice(out, dim=dim, start=start, stop=max(stop, start), step=step)
             dim += 1
+        elif isinstance(k, Tensor) and not k._a.ndim and k._a.dtype.kind == "b":
+            out = F.unsqueeze(out, dim=dim)
+            found += [None] * (dim - len(found)) + [Tensor(np.zeros(int(k._a), np.int64))]
+            dim += 1
         elif isinstance(k, Tensor) and (k._a.ndim or k._a.dtype.kind == "b"):
             found += [None] * (dim - len(found)) + [k]
             dim += k._a.ndim if k._a.dtype.kind == "b" else 1
         else:
             out = F.select(out, dim=dim, index=int(k))
     return out, found
+
+
+def narrow(t: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A part of a dimension."""
+    if not t._a.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    size = t._a.shape[_axis(dim, t._a.ndim)]
+    if not -size <= start <= size or start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return F.slice(t, dim=dim, start=start, stop=start + length)  # type: ignore[no-any-return]
 
 
 def getitem(t: Tensor, key: Any) -> Tensor:
@@ -307,8 +328,10 @@ def setitem(t: Tensor, key: Any, value: Any) -> None:
         return
     shape = target._a.shape
     if value._a.shape != shape and value._a.ndim:
-        while value._a.ndim > 1 and value._a.shape[0] == 1 and value._a.ndim > len(shape):
-            value = reshape(value, value._a.shape[1:])
+        short = value._a.shape
+        while short and short[0] == 1:
+            short = short[1:]
+        value = F.view(value, shape=short)
         if value._a.shape != shape:
             value = F.expand(value, shape=shape)
     elif value._a.shape != shape:

@@ -58,6 +58,8 @@ def _clamp(t: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 def _permute(t: Tensor, *dims: Any) -> Tensor:
+    if not dims:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     return F.permute(t, dims=tuple(dims[0]) if isinstance(dims[0], (tuple, list)) else dims)  # type: ignore[no-any-return]
 
 
@@ -104,7 +106,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reshape": _reshape, "flatten": functions.flatten, "squeeze": functions.squeeze, "unsqueeze": functions.unsqueeze,
     "transpose": lambda t, dim0, dim1: F.transpose(t, dim0=dim0, dim1=dim1), "t": _t, "permute": _permute,
     "split": functions.split, "chunk": functions.chunk, "unbind": functions.unbind, "flip": _dims,
-    "narrow": lambda t, dim, start, length: F.slice(t, dim=dim, start=start, stop=start + length),
+    "narrow": functions.narrow,
     "select": lambda t, dim, index: F.select(t, dim=dim, index=index), "diagonal": _row("diagonal"),
     "roll": lambda t, shifts, dims=0: F.roll(t, shifts=(shifts,) if isinstance(shifts, int) else tuple(shifts),
                                              dims=(dims,) if isinstance(dims, int) else tuple(dims)),
@@ -117,7 +119,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "scatter_add": lambda t, dim, index, src: F.scatter_add(t, index, src, dim=dim),
     "index_select": lambda t, dim, index: F.index_select(t, index, dim=dim),
     "index_add": lambda t, dim, index, source: F.index_add(t, index, source, dim=dim),
-    "sort": lambda t, dim=-1, descending=False: functions.Pair(*F.sort(t, k=t._a.shape[dim], dim=dim % t._a.ndim,
+    "sort": lambda t, dim=-1, descending=False: functions.Pair(*F.sort(t, k=t._a.shape[dim] if t._a.ndim else 1, dim=dim % max(t._a.ndim, 1),
                                                                       largest=descending)),
     "topk": lambda t, k, dim=-1, largest=True, sorted=True: functions.Pair(*F.topk(t, k=k, dim=dim % t._a.ndim,
                                                                                    largest=largest)),
@@ -194,6 +196,8 @@ def _detach_(t: Tensor) -> Tensor:
 
 
 def _requires_grad_(t: Tensor, mode: bool = True) -> Tensor:
+    if mode and t.grad_fn is not None:
+        return t
     t.requires_grad = mode
     return t
 
@@ -277,6 +281,8 @@ def _repr(t: Tensor) -> str:
 
 
 def _iter(t: Tensor) -> Iterator[Tensor]:
+    if not t._a.ndim:
+        raise TypeError("iteration over a 0-d tensor")
     return iter(functions.unbind(t))
 
 

@@ -84,6 +84,8 @@ class OpNode(Node):
         kept = []
         for entry in self.saved:
             t = self.unpack(entry, True)
+            if t is not None and t._wrapped:
+                t = None
             source = None if t is None or t._fn is self else (t._fn, t._nr, t._req, t._accumulator)
             kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, entry[1], (unpack, source)))
         self.saved = kept
@@ -215,12 +217,16 @@ def _number(value: Any, among: Sequence[Any]) -> Tensor:
         kind = value.dtype
     elif not isinstance(value, int):
         raise TypeError(f"unsupported operand: a tensor or a number was expected (got {type(value).__name__})")
-    return Tensor(np.array(value, kind if kind is not None else np.dtype(np.int64)))
+    t = Tensor(np.array(value, kind if kind is not None else np.dtype(np.int64)))
+    t._wrapped = True
+    return t
 
 
 def _result(op: Op, inputs: Sequence[Any], out: Any, node: OpNode | None, nr: int) -> Tensor:
     if out.__class__ is not _ndarray:
         out = np.asarray(out)
+    if not op.view and not out.flags.c_contiguous:
+        out = _ordered(inputs, out)
     t = Tensor(out)
     if op.view:
         of = inputs[0]
@@ -235,6 +241,14 @@ def _result(op: Op, inputs: Sequence[Any], out: Any, node: OpNode | None, nr: in
         if nr:
             t._nr = nr
     return t
+
+
+def _ordered(inputs: Sequence[Any], out: Any) -> Any:
+    """Repeated dimensions say nothing about the order of a result: PyTorch falls back to rows, NumPy to columns."""
+    given = [t._a for t in inputs if t is not None]
+    if any(0 in a.strides for a in given) and all(0 in a.strides or a.flags.c_contiguous for a in given):
+        return np.ascontiguousarray(out)
+    return out
 
 
 def _edges(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
@@ -256,6 +270,8 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
             inputs = [x if x is None or isinstance(x, Tensor) else _number(x, args) for x in args]
             break
     plain = [None if t is None else t._a for t in inputs]
+    if op.matrices and any(a.ndim != op.matrices for a in plain[-2:]):
+        raise RuntimeError(f"{op.name} expects {op.matrices}-D tensors (got {[list(a.shape) for a in plain[-2:]]})")
     if op.name in ("mm", "addmm"):
         params = {"columns": (by_columns(plain[-2]), by_columns(plain[-1]))}
     elif op.name == "as_strided":
@@ -263,7 +279,7 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     try:
         out = op.value(*plain, **params)
     except ValueError as error:
-        raise RuntimeError(f"{op.name}: {error}") from None
+        raise _as_pytorch(op, error) from None
     edges = _edges(op, inputs) if state.enabled and op.formulas else None
     if edges is None:
         if op.several:
@@ -288,6 +304,12 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     return result
 
 
+def _as_pytorch(op: Op, error: ValueError) -> Exception:
+    """NumPy's complaint as the class that PyTorch raises: dimensions that are not there are an IndexError."""
+    text = f"{op.name}: {error}"
+    return IndexError(text) if isinstance(error, IndexError) else RuntimeError(text)
+
+
 def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
     """Runs an operation on tensors and writes its value over the first of them."""
     inputs: list[Any] = [target, *(x if x is None or isinstance(x, Tensor) else _number(x, (target, *args)) for x in args)]
@@ -302,7 +324,7 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
         if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
             saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
         node.save(saved_inputs, True)
-    if target._a.size > 1 and 0 in target._a.strides and any(
+    if op.name != "index_put" and target._a.size > 1 and 0 in target._a.strides and any(
         s == 0 and n > 1 for s, n in zip(target._a.strides, target._a.shape, strict=True)
     ):  # fmt: skip
         raise GraphError(
@@ -330,7 +352,7 @@ def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) ->
             raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(out.shape)}")
         array[...] = out
     except ValueError as error:
-        raise RuntimeError(f"{op.name}: {error}") from None
+        raise _as_pytorch(op, error) from None
 
 
 def _may_change(target: Tensor) -> None:
@@ -393,6 +415,8 @@ tensors: Any = _Tensors()
 def _over(F: Any) -> None:
     def sum_to(g: Any, shape: Any) -> Any:
         mine = g.shape
+        if not shape:
+            return F.sum(g)
         lead = len(mine) - len(shape)
         dims = tuple(i for i, n in enumerate(mine) if i < lead or shape[i - lead] == 1 and n != 1)
         if dims:
@@ -417,11 +441,14 @@ def reshape(t: Tensor, shape: Any) -> Tensor:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {array.size}") from None
         if not shares(array, out):
             return apply(OPS["unsafe_view"], apply(OPS["contiguous"], t), shape=out.shape)  # type: ignore[no-any-return]
+        return apply(OPS["reshape_alias"], t, shape=out.shape)  # type: ignore[no-any-return]
     return apply(OPS["view"], t, shape=shape)  # type: ignore[no-any-return]
 
 
 def cat(parts: Sequence[Tensor], dim: int) -> Tensor:
     """Tensors one after the other."""
+    if len({p._a.ndim for p in parts if p._a.shape != (0,)}) > 1 or any(not p._a.ndim for p in parts):
+        raise RuntimeError(f"Tensors must have the same number of dimensions (got {[list(p.shape) for p in parts]})")
     return apply(  # type: ignore[no-any-return]
         OPS["cat_sized"], *parts, dim=dim, sizes=[0 if p._a.shape == (0,) else p._a.shape[dim] for p in parts]
     )

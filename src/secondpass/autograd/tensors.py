@@ -48,6 +48,8 @@ class Tensor:
     _after: dict[int, Any] | None = None
     _retains: bool = False
     _grad: Tensor | None = None
+    _wrapped: bool = False
+    """A Python number: hooks on what is saved do not see it."""
     name: str | None = None
 
     def __init__(self, array: Any, requires_grad: bool = False) -> None:
@@ -94,8 +96,6 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self.grad_fn is not None:
-            if value:
-                return
             raise GraphError("you can only change requires_grad flags of leaf variables; use detach() instead.", "other")
         if value and self._a.dtype.kind != "f":
             raise GraphError(f"only Tensors of floating point dtype can require gradients (got {self._a.dtype})", "other")
@@ -121,7 +121,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that passes have accumulated."""
-        if self._grad is None and not self._retains and self._fn is not None and self.grad_fn is not None:
+        if self._grad is None and not self._retains and self._fn is not None:
             import warnings
 
             warnings.warn("the .grad of a tensor that is no leaf is not kept: use retain_grad()", stacklevel=2)
@@ -182,17 +182,23 @@ class AccumulateGrad(Node):
         if new is None:
             return ()
         if walk.create:
-            leaf._grad = new.clone() if leaf._grad is None else leaf._grad + new
+            leaf._grad = _laid_out(new, leaf) if leaf._grad is None else leaf._grad + new  # type: ignore[operator]
         elif leaf._grad is None:
             leaf._grad = Tensor(np.array(new))
-        elif leaf._grad.requires_grad:
-            leaf._grad = Tensor(leaf._grad._a + new)
         else:
             leaf._grad._a += new
             bump(leaf._grad)
         for hook in (leaf._after or {}).values():
             hook(leaf)
         return ()
+
+
+def _laid_out(new: Tensor, leaf: Tensor) -> Tensor:
+    """A gradient with history, copied into the layout of its leaf."""
+    from .recording import tensors as F
+
+    _, stride, _ = leaf.layout()
+    return F.copy_(F.empty_strided(new, size=leaf._a.shape, stride=stride), new)  # type: ignore[no-any-return]
 
 
 def edge_of(t: Tensor) -> Edge | None:

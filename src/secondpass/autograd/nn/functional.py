@@ -26,8 +26,10 @@ softmax, log_softmax = FUNCTIONS["softmax"], FUNCTIONS["log_softmax"]
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, as one node where the memory allows."""
+    if bias is not None and weight._a.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight._a.ndim}-D tensor")
     turned = F.t(weight)
-    if x._a.shape[-1:] != turned._a.shape[:1]:
+    if bias is not None and x._a.shape[-1:] != turned._a.shape[:1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(x.shape)} and {list(turned.shape)})")
     if x._a.dtype != weight._a.dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype} and {weight.dtype}")
@@ -94,7 +96,7 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
 def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Zero mean and unit variance over the last dimensions."""
     want = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if x._a.shape[x._a.ndim - len(want) :] != want:
+    if not want or x._a.shape[x._a.ndim - len(want) :] != want:
         raise RuntimeError(f"Given normalized_shape={list(want)}, expected input to end so, but got {list(x.shape)}")
     return F.native_layer_norm(x, weight, bias, ndim=len(want), eps=eps)[0]  # type: ignore[no-any-return]
 
@@ -114,8 +116,12 @@ def _how(reduction: str) -> str:
 def _same(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     if x._a.shape == y._a.shape:
         return x, y
-    shape = np.broadcast_shapes(x._a.shape, y._a.shape)
-    return F.expand(x, shape=shape), F.expand(y, shape=shape)
+    try:
+        shape = np.broadcast_shapes(x._a.shape, y._a.shape)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    x, y = (t if t._a.shape == shape else F.expand(t, shape=shape) for t in (x, y))
+    return x, y
 
 
 def mse_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
@@ -130,6 +136,7 @@ def smooth_l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
 
 def l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences."""
+    x, y = _same(x, y)
     apart = F.abs(F.sub(x, y))
     return apart if _how(reduction) == "none" else F.mean(apart) if reduction == "mean" else F.sum(apart)  # type: ignore[no-any-return]
 
@@ -162,7 +169,9 @@ def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: i
 
 def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
     """log_softmax and nll_loss."""
-    if target._a.dtype.kind == "f":
+    if target._a.shape == x._a.shape:
+        if target._a.dtype.kind != "f":
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
         found = F.neg(F.sum_dim(F.mul(F.log_softmax(x, dim=1), target), dim=1))
         return found if _how(reduction) == "none" else F.mean(found) if reduction == "mean" else F.sum(found)  # type: ignore[no-any-return]
     if x._a.ndim != 2:

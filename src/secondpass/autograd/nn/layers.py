@@ -110,8 +110,12 @@ class _Cell(Module):
         return Tensor(np.zeros((*x._a.shape[:-1], self.hidden_size), x._a.dtype))
 
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        if x._a.ndim not in (1, 2):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {x._a.ndim}D instead")
         if x._a.shape[-1] != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x._a.shape[-1]} expected {self.input_size}")
+        if h._a.shape[-1] != self.hidden_size or h._a.ndim != x._a.ndim or h._a.shape[:-1] != x._a.shape[:-1]:
+            raise RuntimeError(f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}")
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
 
 

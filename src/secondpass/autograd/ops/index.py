@@ -113,8 +113,14 @@ def _index_add(x: Any, index: Any, source: Any, dim: int) -> Any:
     return out
 
 
+def _index_select(x: Any, index: Any, dim: int) -> Any:
+    if not x.ndim and index.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+    return np.take(x, index, dim) if x.ndim else x.copy()
+
+
 define(
-    "index_select", "IndexSelectBackward0", "self index", lambda x, index, dim: np.take(x, index, dim), "index",
+    "index_select", "IndexSelectBackward0", "self index", _index_select, "index",
     self=lambda F, g, n, index: F.index_add(F.new_zeros(g, shape=n.shape(0)), index, g, dim=n.params["dim"]),
 )  # fmt: skip
 define(
@@ -185,6 +191,8 @@ define(
 
 
 def _order(x: Any, k: int, dim: int, largest: bool, stable: bool = True) -> Any:
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
     rank = np.argsort(-x if largest else x, axis=dim, kind="stable")
     at = rank[(slice(None),) * (dim % x.ndim) + (slice(0, k),)]
     return np.take_along_axis(x, at, dim), at

@@ -40,12 +40,14 @@ define(
     "mm", "MmBackward0", "self mat2", _mm, {"mat2": "self", "self": "mat2"},
     self=lambda F, g, n, b, a: _left(F, g, b, n.params["columns"][0]),
     mat2=lambda F, g, n, b, a: _right(F, g, a, n.params["columns"][1]),
+    matrices=2,
 )  # fmt: skip
 define(
     "addmm", "AddmmBackward0", "self mat1 mat2", _addmm, {"mat1": "mat2", "mat2": "mat1"},
     self=lambda F, g, n, a, b: g,
     mat1=lambda F, g, n, a, b: _left(F, g, b, n.params["columns"][0]),
     mat2=lambda F, g, n, a, b: _right(F, g, a, n.params["columns"][1]),
+    matrices=2,
 )  # fmt: skip
 define(
     "mv", "MvBackward0", "self vec", lambda a, v: a @ v, {"self": "vec", "vec": "self"},
@@ -55,11 +57,13 @@ define(
 define(
     "dot", "DotBackward0", "self tensor", lambda a, b: np.asarray(a @ b), {"self": "tensor", "tensor": "self"},
     self=lambda F, g, n, a, b: F.mul(g, b), tensor=lambda F, g, n, a, b: F.mul(g, a),
+    matrices=1,
 )  # fmt: skip
 define(
     "bmm", "BmmBackward0", "self mat2", lambda a, b: a @ b, {"mat2": "self", "self": "mat2"},
     self=lambda F, g, n, b, a: F.bmm(g, F.transpose(b, dim0=1, dim1=2)),
     mat2=lambda F, g, n, b, a: F.bmm(F.transpose(a, dim0=1, dim1=2), g),
+    matrices=3,
 )  # fmt: skip
 define(
     "baddbmm", "BaddbmmBackward0", "self batch1 batch2", lambda c, a, b: c + a @ b,
@@ -67,4 +71,5 @@ define(
     self=lambda F, g, n, a, b: g,
     batch1=lambda F, g, n, a, b: F.bmm(g, F.transpose(b, dim0=1, dim1=2)),
     batch2=lambda F, g, n, a, b: F.bmm(F.transpose(a, dim0=1, dim1=2), g),
+    matrices=3,
 )  # fmt: skip

@@ -168,6 +168,6 @@ def _cumsum_grad(F: Any, g: Any, n: Any) -> Any:
     return F.flip(F.cumsum(F.flip(g, dims=(dim,)), dim=dim), dims=(dim,)) if n.shape(0) else g
 
 
-define("cumsum", "CumsumBackward0", "self", lambda x, dim: x.cumsum(dim), grad=_cumsum_grad)
+define("cumsum", "CumsumBackward0", "self", lambda x, dim: x.cumsum(dim) if x.ndim else x.copy(), grad=_cumsum_grad)
 define("all", "", "self", lambda x, dim=None: x.all(dim))
 define("any", "", "self", lambda x, dim=None: x.any(dim))

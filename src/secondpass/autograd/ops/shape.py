@@ -71,6 +71,8 @@ def shares(x: Any, y: Any) -> bool:
 
 
 define("view", "ViewBackward0", "self", view, view=True, grad=lambda F, g, n: F.reshape(g, shape=n.shape(0)))
+define("reshape_alias", "ReshapeAliasBackward0", "self", view, view=True,
+       grad=lambda F, g, n: F.reshape(g, shape=n.shape(0)))  # fmt: skip
 define("unsafe_view", "UnsafeViewBackward0", "self", view, grad=lambda F, g, n: F.reshape(g, shape=n.shape(0)))
 define("alias", "AliasBackward0", "self", lambda x: x.view(), view=True, grad=lambda F, g, n: g)
 define("t", "TBackward0", "self", lambda x: x.T, view=True, grad=lambda F, g, n: F.t(g))
@@ -176,13 +178,19 @@ define(
     lambda g, shape, dim, start, stop, step=1: _filled(g, shape, dim, slice(start, stop, step)),
     grad=lambda F, g, n: F.slice(g, **{k: v for k, v in n.params.items() if k != "shape"}),
 )  # fmt: skip
-define("diagonal", "DiagonalBackward0", "self", lambda x: np.einsum("...ii->...i", x), view=True,
+def _diagonal(x: Any) -> Any:
+    if x.ndim < 2:
+        raise IndexError(f"Dimension out of range: a diagonal needs two dimensions (got {list(x.shape)})")
+    return np.einsum("...ii->...i", x[..., : min(x.shape[-2:]), : min(x.shape[-2:])])
+
+
+define("diagonal", "DiagonalBackward0", "self", _diagonal, view=True,
        grad=lambda F, g, n: F.diagonal_backward(g, shape=n.shape(0)))  # fmt: skip
 
 
 def _on_diagonal(g: Any, shape: Shape) -> Any:
     out = np.zeros(shape, g.dtype)
-    np.einsum("...ii->...i", out)[...] = g
+    _diagonal(out)[...] = g
     return out
 
 
@@ -260,12 +268,18 @@ def _fold(F: Any, g: Any, shape: Shape, sizes: Shape) -> Any:
     return F.sum_dim(g, dim=tuple(summed)) if summed else g
 
 
-define("flip", "FlipBackward0", "self", lambda x, dims: np.flip(x, dims).copy(),
+define("flip", "FlipBackward0", "self", lambda x, dims: np.flip(x, dims).copy() if x.ndim else x.copy(),
        grad=lambda F, g, n: F.flip(g, **n.params))  # fmt: skip
 define("roll", "RollBackward0", "self", lambda x, shifts, dims: np.roll(x, shifts, dims),
        grad=lambda F, g, n: F.roll(g, shifts=tuple(-s for s in n.params["shifts"]), dims=n.params["dims"]))  # fmt: skip
+def _triangle(x: Any, diagonal: int, which: str) -> Any:
+    if x.ndim < 2:
+        raise RuntimeError(f"{which}: input tensor must have at least 2 dimensions (got {list(x.shape)})")
+    return getattr(np, which)(x, diagonal)
+
+
 for _name in ("tril", "triu"):
-    define(_name, f"{_name.capitalize()}Backward0", "self", lambda x, diagonal=0, _f=_name: getattr(np, _f)(x, diagonal),
+    define(_name, f"{_name.capitalize()}Backward0", "self", lambda x, diagonal=0, _f=_name: _triangle(x, diagonal, _f),
            grad=lambda F, g, n, _f=_name: getattr(F, _f)(g, **n.params))  # fmt: skip
 
 # Copies

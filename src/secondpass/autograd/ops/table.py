@@ -91,6 +91,8 @@ class Op:
     """The inputs a gradient can flow to, in the order of `next_functions`."""
     formulas: tuple[Formula | None, ...] = field(default=(), repr=False)
     """The derivatives by edge."""
+    matrices: int = 0
+    """How many dimensions the last two inputs must have, or 0."""
 
     def saved(self, needs: Collection[str]) -> tuple[str, ...]:
         """Names of the buffers a node keeps when these of its inputs need a gradient; () when none does."""
@@ -114,6 +116,7 @@ def define(
     view: bool = False,
     several: bool = False,
     integral: tuple[int, ...] = (),
+    matrices: int = 0,
     grad: Formula | None = None,
     **grads: Formula | None,
 ) -> None:
@@ -138,6 +141,6 @@ def define(
     )
     OPS[name] = Op(
         name, node, names, value, grads, rule, results, view, several, integral, plan, star, whole, edges,
-        tuple(grads.values()),
+        tuple(grads.values()), matrices,
     )  # fmt: skip
     setattr(values, name, value)

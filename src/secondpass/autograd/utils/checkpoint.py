@@ -9,7 +9,7 @@ from typing import Any
 from .. import passes
 from ..autograd import saved_tensors_hooks
 from ..function import Function
-from ..graph import GraphError
+from ..graph import INPUT, GraphError, Node
 from ..random import default_generator
 from ..state import enable_grad, state
 from ..tensors import Tensor
@@ -24,8 +24,10 @@ class _Enough(Exception):
 class _Frame:
     """One checkpointed call: how many buffers it had, and those that the pass at hand has computed again."""
 
-    def __init__(self, function: Callable[[], Any], random: Any) -> None:
+    def __init__(self, function: Callable[[], Any], random: Any, inputs: list[Tensor]) -> None:
         self.function, self.random = function, random
+        self.inputs = Node("_NoopSaveInputsBackward", ())
+        self.inputs.saved = [("input", INPUT, t, t._c, t._c[0], None) for t in inputs]
         self.count = 0
         self.walk: Any = None
         self.found: dict[int, Any] = {}
@@ -57,6 +59,8 @@ class _Frame:
             if made == self.count:
                 raise _Enough
 
+        for entry in self.inputs.saved:
+            self.inputs.check(entry)
         before = default_generator.get_state()
         if self.random is not None:
             default_generator.set_state(self.random)
@@ -120,7 +124,8 @@ def checkpoint(
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {', '.join(kwargs)}")
         return CheckpointFunction.apply(function, random, *args)
-    frame = _Frame(lambda: function(*args, **kwargs), random)
+    tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+    frame = _Frame(lambda: function(*args, **kwargs), random, tensors)
     if not state.enabled:
         return function(*args, **kwargs)
     with saved_tensors_hooks(frame.pack, frame.unpack):

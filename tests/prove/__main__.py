@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs many random programs on both and prints how many differ."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import torch
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+
+from .lockstep import compare
+from .programs import Choice, programs
+
+
+def main() -> int:
+    """The proof."""
+    parser = argparse.ArgumentParser(prog="python -m tests.prove", description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000, help="how many programs (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="which programs (default: %(default)s)")
+    parser.add_argument("--show", type=int, default=3, help="how many differences to print (default: %(default)s)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    ran, statements, different = 0, 0, 0
+    began = time.monotonic()
+
+    @seeded(options.seed)
+    @settings(
+        max_examples=options.count, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(programs())
+    def run(program: list[Choice]) -> None:
+        nonlocal ran, statements, different
+        lines, found = compare(program)
+        ran, statements = ran + 1, statements + len(lines)
+        if found:
+            different += 1
+            if different <= options.show:
+                print("\n".join(lines), f"  -> {found}", sep="\n", end="\n\n", flush=True)
+
+    run()
+    print(f"{ran} programs, {statements} statements, {time.monotonic() - began:.0f} s: {different} differences")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

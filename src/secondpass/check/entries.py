@@ -57,7 +57,7 @@ _STEPS = {"training_step", "compute_loss"}
 
 
 def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
-    """The training functions that nothing entered, outermost callers first."""
+    """The training functions whose line is not among those entered, outermost callers first."""
     every = list(functions(tree))
     calls = {id(node): _calls(node) for _, _, node in every}
     trains = {name for _, name, node in every if calls[id(node)] & _TRAINS}
@@ -67,7 +67,7 @@ def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
     wanted = [
         entry
         for entry in every
-        if id(entry[2]) not in called
+        if entry[2].lineno not in called
         and (entry[1] in trains or entry[1] in _STEPS)
         and entry[1] not in ("forward", "backward", "__init__")
     ]

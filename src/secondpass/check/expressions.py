@@ -14,7 +14,8 @@ from .loops import iterate, turns
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, unary
-from .values import Dict, Function, List, Stream, Tensor, Unknown
+from .optimizers import name_optimizer
+from .values import Dict, Function, List, Object, Stream, Tensor, Unknown
 
 __all__ = ["assign", "evaluate", "make_function", "many"]
 
@@ -265,8 +266,12 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Tensor) and not value.name and value.leaf is not None:
             value.leaf.name = value.leaf.name or target.id
+        elif isinstance(value, Object) and "leaves" in value.hidden:
+            name_optimizer(m, value, target.id)
         bind(scope, target.id, value)
     elif isinstance(target, ast.Attribute):
+        if isinstance(value, Object) and "leaves" in value.hidden:
+            name_optimizer(m, value, ast.unparse(target))
         set_attribute(m, evaluate(m, target.value, scope), target.attr, value, target)
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)

@@ -94,8 +94,8 @@ class Machine:
         """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
         self.reached: dict[tuple[str, int], int] = {}
         """How often each pass, step and call of a function was come to: (file, line) -> times."""
-        self.called: set[int] = set()
-        """Identities of function nodes that were entered."""
+        self.called: set[tuple[str, int]] = set()
+        """(file, line) of functions that were entered."""
         self.short = 0
         """How many loops that will be cut short are being walked: what grows in them is loose."""
         self.cuts = 0
@@ -234,7 +234,7 @@ class Machine:
 
     def enter(self, function: Function) -> None:
         """Notes that a function was entered."""
-        self.called.add(id(function.node))
+        self.called.add((function.module.file, function.node.lineno))
 
 
 def line_of(node: ast.AST) -> int:

@@ -33,7 +33,8 @@ class Reading:
 
     findings: tuple[Finding, ...] = ()
     reached: dict[tuple[str, int], int] = field(default_factory=dict)
-    called: set[int] = field(default_factory=set)
+    called: set[tuple[str, int]] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
     whole: bool = True
     """Whether it came to the program's end, or to a failure."""
     asked: int = 0
@@ -51,7 +52,7 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
         whole = error.name in ("SystemExit", "KeyboardInterrupt", "StopIteration")
     except (Exhausted, RecursionError):
         whole = False
-    made = Reading((), m.reached, m.called, whole, m.policy.asked, len(m.engine.passes))
+    made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
         found = diagnose(trace(m.engine, sources, ended))
@@ -59,8 +60,10 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
     return made
 
 
-def read_program(project: Project, start: Start, limit: float) -> tuple[tuple[Finding, ...], set[int]]:
-    """The findings that are certain, and the functions that were entered."""
+def read_program(
+    project: Project, start: Start, limit: float
+) -> tuple[tuple[Finding, ...], set[tuple[str, int]], set[str]]:
+    """The findings that are certain, the functions that were entered, and the files that were looked into."""
     deadline = time.monotonic() + limit
     readings: list[Reading] = []
     for policy in POLICIES:
@@ -69,13 +72,13 @@ def read_program(project: Project, start: Start, limit: float) -> tuple[tuple[Fi
         if len(readings) == 2 and not any(r.findings for r in readings):
             break
         readings.append(_once(project, start, policy, deadline))
-    called = set().union(*(r.called for r in readings))
     certain: dict[tuple[Any, ...], Finding] = {}
     for reading in readings:
         for finding in reading.findings:
             if finding.sure and all(_agrees(finding, reading, other) for other in readings if other is not reading):
                 certain.setdefault(_identity(finding), finding)
-    return tuple(certain.values()), called
+    called = set().union(*(r.called for r in readings))
+    return tuple(certain.values()), called, set().union(*(r.files for r in readings))
 
 
 def _identity(finding: Finding) -> tuple[Any, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .sources import Source, read_source
+from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]
 
@@ -16,8 +17,10 @@ __all__ = ["Project"]
 class Project:
     """Reads files once and remembers what was learned of their syntax."""
 
-    def __init__(self, root: Path | None = None, shown: Any = None) -> None:
+    def __init__(self, root: Path | None = None, shown: Any = None, texts: Mapping[str, str] | None = None) -> None:
         self.root = root
+        self.texts = {os.path.abspath(p): t for p, t in (texts or {}).items()}
+        """Text that is not saved yet, by absolute path."""
         self._shown = shown or (lambda path: path)
         self._sources: dict[str, Source | None] = {}
         self._facts: dict[int, Any] = {}
@@ -39,8 +42,21 @@ class Project:
     def source(self, file: str) -> Source | None:
         """The text of a file with its tree, or None where it cannot be read."""
         if file not in self._sources:
-            self._sources[file] = read_source(self.real(file))
+            unsaved = self.texts.get(os.path.abspath(self.real(file)))
+            self._sources[file] = read_source(self.real(file)) if unsaved is None else parse(unsaved)
         return self._sources[file]
+
+    def content(self, file: str) -> bytes | None:
+        """The bytes of a file, or None where it cannot be read."""
+        path = self.real(file)
+        unsaved = self.texts.get(os.path.abspath(path)) if self.texts else None
+        if unsaved is not None:
+            return unsaved.encode()
+        try:
+            with open(path, "rb") as opened:
+                return opened.read(4 * LARGEST)
+        except OSError:
+            return None
 
     def tree(self, file: str) -> ast.Module | None:
         """The syntax tree of a file."""
@@ -92,8 +108,6 @@ class Project:
         for path in (base + ".py", os.path.join(base, "__init__.py")):
             if os.path.isfile(path):
                 return self.add(path)
-        if parts and os.path.isdir(base) and not os.path.isfile(os.path.join(folder, "__init__.py")):
-            return None
         return None
 
     # facts about syntax -----------------------------------------------------------------------------------------------

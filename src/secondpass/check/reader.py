@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading a project: which files, in which order, and what came of it."""
+"""Reading a project: which files train anything, and what came of reading them."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..record import Finding
@@ -15,94 +15,110 @@ from .entries import as_function, as_program, is_training, uncalled
 from .program import read_program
 from .project import Project
 
-__all__ = ["Outcome", "read_project"]
+__all__ = ["LIMIT", "Called", "Outcome", "Survey", "read_functions", "read_programs", "survey"]
 
 LIMIT = 10.0
 """Seconds for one file."""
+
+Called = set[tuple[str, int]]
+"""(file, line) of functions that were entered."""
 
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([^\n#]+)|import[ \t]+([^\n#]+))", re.M)
 
 
 @dataclass
 class Outcome:
-    """The findings of one project, and what a person must know beside them."""
+    """What came of reading one entry, or several."""
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    read: int = 0
-    """How many files were interpreted."""
+    called: Called = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    """The files that were looked into."""
+
+    def add(self, other: Outcome) -> None:
+        """Takes in what came of another entry."""
+        self.findings += other.findings
+        self.notes += other.notes
+        self.called |= other.called
+        self.files |= other.files
 
 
-def read_project(root: Path | None, files: list[str], shown: Any = None, limit: float = LIMIT) -> Outcome:
-    """Reads the files of one project; findings may lie in any file that they import."""
-    project = Project(root, shown)
-    outcome = Outcome()
+@dataclass
+class Survey:
+    """The files of a project that are worth reading."""
+
+    programs: list[str] = field(default_factory=list)
+    """Files that train, and those that import them."""
+    trains: list[str] = field(default_factory=list)
+    """Files that train."""
+
+
+def survey(project: Project, files: Iterable[str], glance: Callable[[str], str | None]) -> Survey:
+    """Looks at the text of all files, without parsing any."""
     texts: dict[str, str] = {}
     for path in files:
         name = project.add(path)
-        text = _glance(path)
+        text = glance(path)
         if text is not None:
             texts[name] = text
     trains = {name for name, text in texts.items() if is_training(text)}
     relevant = _importers(project, texts, trains)
-    called: set[int] = set()
-    seen: set[tuple[Any, ...]] = set()
-    # Programs first: with them, functions are read with the values that they are really given.
-    for name in sorted(relevant, key=lambda n: (n in trains, n)):
+    # Those that only import come first: they are the programs, and give functions the values they are really given.
+    return Survey(sorted(relevant, key=lambda n: (n in trains, n)), sorted(trains))
+
+
+def read_programs(project: Project, names: Iterable[str], limit: float = LIMIT) -> dict[str, Outcome]:
+    """Reads files as programs; findings may lie in any file that they import."""
+    found: dict[str, Outcome] = {}
+    for name in names:
         source = project.source(name)
+        outcome = found[name] = Outcome(files={name})
         if source is None or source.tree is None:
             if source is not None and source.problem:
                 outcome.notes.append(f"{name}: {source.problem}")
             continue
-        outcome.read += 1
-        _read(project, outcome, seen, called, name, as_program(name), limit)
-    for name in sorted(trains):
+        _read(project, outcome, name, as_program(name), limit)
+    return found
+
+
+def read_functions(project: Project, names: Iterable[str], called: Called, limit: float = LIMIT) -> dict[str, Outcome]:
+    """Reads the training functions of files that no program has called, with arguments that cannot be told."""
+    found: dict[str, Outcome] = {}
+    for name in names:
         tree = project.tree(name)
         if tree is None:
             continue
+        outcome = found[name] = Outcome(files={name})
+        entered = set(called)
         deadline = time.monotonic() + limit
-        for cls, function, node in uncalled(tree, called):
-            if id(node) in called:
+        for cls, function, node in uncalled(tree, {line for file, line in called if file == name}):
+            if (name, node.lineno) in entered:
                 continue
             left = deadline - time.monotonic()
             if left <= 0:
                 outcome.notes.append(f"{name}: took longer than {limit:g} s, not read to its end")
                 break
-            start = as_function(name, _module_name(name), cls, function)
-            _read(project, outcome, seen, called, name, start, left)
-    return outcome
+            _read(project, outcome, name, as_function(name, _module_name(name), cls, function), left)
+            entered |= outcome.called
+    return found
 
 
-def _read(
-    project: Project, outcome: Outcome, seen: set[tuple[Any, ...]], called: set[int], name: str, start: Any, limit: float
-) -> None:
+def _read(project: Project, outcome: Outcome, name: str, start: Any, limit: float) -> None:
     try:
-        findings, entered = read_program(project, start, limit)
+        findings, called, files = read_program(project, start, limit)
     except Exception as error:  # a fault of ours must not cost the user the other files
         if os.environ.get("SECONDPASS_DEBUG"):
             raise
         outcome.notes.append(f"{name}: could not be read to its end ({type(error).__name__})")
         return
-    called |= entered
-    for finding in findings:
-        key = (finding.code, finding.failed and (finding.failed.file, finding.failed.line))
-        if key not in seen:
-            seen.add(key)
-            outcome.findings.append(finding)
+    outcome.called |= called
+    outcome.files |= files
+    outcome.findings += findings
 
 
 def _module_name(file: str) -> str:
     return os.path.splitext(os.path.basename(file))[0]
-
-
-def _glance(path: str) -> str | None:
-    """The text of a file, good enough to tell whether it trains anything."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(4_000_000)
-    except OSError:
-        return None
-    return raw.decode("utf-8", "replace")
 
 
 def _importers(project: Project, texts: dict[str, str], trains: set[str]) -> set[str]:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`read(paths) -> Report`: files are collected, grouped into projects, and read in several processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import __version__
+from ..record import Finding, Report
+from .files import collect, project_root, shown_name
+from .reader import LIMIT
+from .sources import decode
+from .suppress import is_silenced, wanted
+from .workers import read_all
+
+__all__ = ["Settings", "read"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to read, and what to say about it."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    cache: str | None = None
+    """Folder of the cache; None: no cache."""
+    jobs: int | None = None
+    limit: float = LIMIT
+
+
+def read(paths: Iterable[str | Path], settings: Settings | None = None, texts: Mapping[str, str] | None = None) -> Report:
+    """Reads files and folders. `texts` holds unsaved text by path, for editors."""
+    settings = settings or Settings()
+    given = [str(p) for p in paths]
+    files, notes = collect(given, list(settings.exclude), settings.respect_gitignore)
+    projects: dict[str, list[str]] = {}
+    for file in files:
+        projects.setdefault(project_root(file, given), []).append(file)
+    outcome, count = read_all(projects, settings, texts or {})
+    findings = [f for f in outcome.findings if wanted(f, settings.select, settings.ignore)]
+    findings = [f for f in findings if not is_silenced(f, _text(f, texts or {}))]
+    findings.sort(key=lambda f: (f.failed.file, f.failed.line, f.code) if f.failed else ("", 0, f.code))
+    return Report(
+        tuple(_unique(findings)),
+        tool={"name": "secondpass check", "version": __version__},
+        program={"paths": given, "files": len(files), "read": count},
+        notes=tuple(dict.fromkeys([*notes, *outcome.notes])),
+    )
+
+
+def _unique(findings: list[Finding]) -> list[Finding]:
+    return list({(f.code, f.failed and (f.failed.file, f.failed.line)): f for f in findings}.values())
+
+
+def _text(finding: Finding, texts: Mapping[str, str]) -> str:
+    if finding.failed is None:
+        return ""
+    name = finding.failed.file
+    for path, text in texts.items():
+        if os.path.abspath(path) == os.path.abspath(name):
+            return text
+    try:
+        raw = Path(name).read_bytes()
+    except OSError:
+        return ""
+    return decode(raw)

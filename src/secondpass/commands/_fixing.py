@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixes of `check`: remedies become edits, edits are applied, and what was written is read again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from ..check import Settings, read
+from ..record import Edit, Finding, Report
+
+__all__ = ["attach_all", "fix"]
+
+ROUNDS = 5
+"""A fix can bring the next fault to light; then the files are read again, at most this often."""
+
+
+def attach_all(report: Report) -> Report:
+    """The report with the edits of every remedy filled in."""
+    from dataclasses import replace
+
+    from ..remedies import attach
+
+    sources: dict[str, str] = {}
+    for finding in report.findings:
+        for place in (finding.failed, finding.built, finding.freed, finding.used):
+            if place is not None and place.file not in sources and place.file.endswith(".py"):
+                text = _read(place.file)
+                if text is not None:
+                    sources[place.file] = text
+    return replace(report, findings=tuple(_attached(attach, f, sources) for f in report.findings))
+
+
+def _attached(attach, finding: Finding, sources: dict[str, str]) -> Finding:  # type: ignore[no-untyped-def]
+    if finding.failed is not None and finding.failed.file.endswith(".ipynb"):
+        return finding
+    made: Finding = attach(finding, sources=sources)
+    return made
+
+
+def _read(file: str) -> str | None:
+    try:
+        with open(file, encoding="utf-8", newline="") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def chosen(finding: Finding, unsafe: bool) -> tuple[Edit, ...]:
+    """The edits to apply: those of the first remedy that has any, if it may be applied unasked."""
+    for remedy in finding.remedies:
+        if remedy.edits:
+            return remedy.edits if remedy.safe or unsafe else ()
+    return ()
+
+
+def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, write: bool) -> Report:
+    """Applies fixes (or prints them as a diff) and returns what is left to report."""
+    fixed = 0
+    for _ in range(ROUNDS):
+        done = _round(report, unsafe, write)
+        fixed += done
+        if not done or not write:
+            break
+        report = attach_all(read(paths, settings))
+    if fixed and write:
+        print(f"Fixed {fixed} fault{'s' * (fixed != 1)}.", file=sys.stderr)
+    return report
+
+
+def _round(report: Report, unsafe: bool, write: bool) -> int:
+    from ..remedies._patch import apply_edits, diff_of
+
+    texts: dict[str, str] = {}
+    before: dict[str, str] = {}
+    done = 0
+    touched: set[str] = set()
+    for finding in report.findings:
+        edits = chosen(finding, unsafe)
+        files = {e.file for e in edits}
+        # One fix per file and round: a second one was made for text that the first has changed.
+        if not edits or files & touched or not all(_below(f) for f in files):
+            continue
+        try:
+            for file in files:
+                text = _read(file)
+                if text is None:
+                    raise ValueError(f"{file} cannot be read")
+                before[file] = text
+                texts[file] = apply_edits(text, [e for e in edits if e.file == file])
+        except ValueError:
+            continue
+        touched |= files
+        done += 1
+    if not write and texts:
+        print(diff_of(before, texts), end="")
+    elif texts:
+        for file, text in texts.items():
+            _write(file, text)
+    return done
+
+
+def _below(file: str) -> bool:
+    """Only files below the working directory are changed."""
+    return Path(file).resolve().is_relative_to(Path.cwd().resolve())
+
+
+def _write(file: str, text: str) -> None:
+    path = Path(file)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".secondpass")
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as opened:
+        opened.write(text)
+    os.chmod(name, path.stat().st_mode)
+    os.replace(name, path)

@@ -13,7 +13,7 @@ The name of the cause is the name of the file. Nothing here imports torch.
 from __future__ import annotations
 
 import pkgutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
@@ -74,7 +74,4 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     for cause in causes:
         if hasattr(cause.module, "diagnose"):
             found += cause.module.diagnose(trace)
-    if trace.ended:
-        # An error that the program survived is told by `swallowed-error`; what it was stays, as a warning.
-        found = [replace(f, severity="warning") for f in found]
     return tuple(sorted(found, key=lambda f: f.severity != "error"))

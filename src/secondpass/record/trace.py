@@ -18,6 +18,13 @@ class Owner:
 
     name: str
     leaves: tuple[int, ...] = ()
+    never: tuple[int, ...] = ()
+    """Leaves that had no gradient at any of its steps."""
+    orphans: tuple[int, ...] = ()
+    """Those of them that no module of the user's holds (any more)."""
+    steps: int = 0
+    place: Place | None = None
+    """Where it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,8 @@ class Trace:
     """`watch`, `autograd` or `check`."""
     sources: dict[str, str] = field(default_factory=dict)
     """Text of the user's files, by the file name that places use: causes read it to tell where a loop begins."""
+    called: tuple[Place, ...] | None = None
+    """The statements that ran between the first passes; None where that is not known."""
 
     def history(self, *numbers: int) -> Iterator[Node]:
         """The known nodes behind some nodes, themselves first."""

@@ -19,7 +19,7 @@ class PassNote:
 
     __slots__ = (
         "create", "entry", "exit", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
-        "retain", "roots", "shot", "thread", "versions", "walked", "when",
+        "retain", "reused", "roots", "shot", "thread", "walked", "when",
     )  # fmt: skip
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
@@ -33,8 +33,8 @@ class PassNote:
         self.kept: int | None = None
         self.shot: Snapshot | None = None
         self.walked: frozenset[int] | None = None
-        self.versions: dict[int, int] | None = None
-        """Leaves' versions when it began."""
+        self.reused: tuple[tuple[int, str], ...] = ()
+        """Nodes (number, operation) that a freeing pass had walked before."""
 
 
 class StepNote:

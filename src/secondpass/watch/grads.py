@@ -43,6 +43,7 @@ class _Book:
         self.passes = 0
         self.steps = 0
         self.looks = _LOOKS
+        self.name = type(optimizer).__name__
 
     def grads(self) -> list[tuple[int, torch.Tensor | None]]:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]
@@ -127,10 +128,6 @@ class Grads:
         book.applied, book.uncleared = dict(now), set(now)
         book.state.update(now)
 
-    def unreached(self) -> list[tuple[Any, _Book]]:
-        """Optimizers with parameters that never had a gradient when a step began."""
-        return [(ref(), book) for ref, book in self._books.values() if book.never and book.steps > 1]
-
-    def books(self) -> list[tuple[Any, _Book]]:
-        """Every optimizer that is known and lives."""
-        return [(o, book) for ref, book in self._books.values() if (o := ref()) is not None]
+    def books(self) -> list[_Book]:
+        """Every optimizer that was seen."""
+        return [book for _, book in self._books.values()]

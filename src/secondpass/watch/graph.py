@@ -10,6 +10,7 @@ NOTE [ Reading a graph without touching it ]
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -112,11 +113,10 @@ class Leaves:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, int]] = {}
         self._next = -1
+        self.names: dict[int, str] = {}
 
     def number(self, leaf: torch.Tensor) -> int:
         """The leaf's number, a new one if it was not seen before."""
-        import weakref
-
         entry = self._known.get(id(leaf))
         if entry is not None and entry[0]() is leaf:
             return entry[1]
@@ -125,9 +125,8 @@ class Leaves:
         self._known[id(leaf)] = (weakref.ref(leaf), number)
         return number
 
-    def alive(self) -> Iterable[tuple[int, torch.Tensor]]:
-        """The leaves that still live."""
-        for ref, number in list(self._known.values()):
-            leaf = ref()
-            if leaf is not None:
-                yield number, leaf
+    def call(self, leaf: torch.Tensor, name: str) -> None:
+        """Gives a leaf a name; the shortest stays."""
+        number = self.number(leaf)
+        if number not in self.names or len(name) < len(self.names[number]):
+            self.names[number] = name

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import torch
 
 from .. import __version__
 from ..causes import diagnose
+from ..causes.swallowed_error import swallowed
 from ..record import Finding, Report, Trace
+from .access import Access
 from .events import PassNote
 from .failure import Failed, Graph
 from .lines import Log
@@ -21,7 +24,7 @@ from .watcher import Watcher
 
 __all__ = ["Session"]
 
-_SILENT = "SP4"
+_EXPLAINED = 20
 
 
 class Session:
@@ -31,10 +34,11 @@ class Session:
         self.watcher = Watcher(root, log)
         self.watcher.on_failure = self._explain
         self.watcher.on_pass = self._went_on
-        self.failed: list[Finding] = []
         self.silent: list[Finding] = []
-        self._last: BaseException | None = None
-        self._unanswered = 0
+        self._explained: set[int] = set()
+        self._open: list[Finding] = []
+        """What the last failed pass gave, until it shows whether the program caught the error."""
+        self._swallowed: dict[tuple[object, ...], tuple[Finding, int]] = {}
 
     def start(self) -> None:
         if self.watcher.log is not None:
@@ -49,54 +53,74 @@ class Session:
     def _explain(self, failed: Failed, error: BaseException) -> None:
         """Adds the explanation to the user's exception. Everything that refers to his objects ends with this call."""
         try:
-            if failed.kind == "other":
+            if failed.kind == "other" or id(error) in self._explained:
                 return
+            if sum(times for _, times in self._swallowed.values()) >= _EXPLAINED:
+                return self._again(failed)
             graph = Graph(failed, self.watcher)
-            trace = build(self.watcher, graph)
-            self.watcher.failures.append(trace.failures[-1])
+            self._conclude(build(self.watcher, graph), error)
             del graph
-            found = [f for f in diagnose(trace) if f.severity == "error"]
-            self._attach(found, trace, error)
-            self.failed += found
-            self._unanswered = len(found)
         finally:
             failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
 
-    def _attach(self, found: list[Finding], trace: Trace, error: BaseException) -> None:
-        for k, finding in enumerate(found):
-            found[k] = finding = with_edits(finding, trace.sources)
+    def _conclude(self, trace: Trace, error: BaseException) -> None:
+        self._explained = {id(error)}
+        self._open = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "error"]
+        for finding in self._open:
             text = _note(finding, trace.sources)
             if text and hasattr(error, "add_note"):
                 error.add_note(text)
 
-    def _went_on(self, note: PassNote, outputs: Any) -> None:
-        """A pass begins after one that failed: the program has caught the error."""
-        self._unanswered = 0
+    def _again(self, failed: Failed) -> None:
+        """A program that catches the error at every step: counting is enough."""
+        place = self.watcher.files.places(failed.note.key)[:1]
+        for key, (finding, times) in self._swallowed.items():
+            if (finding.failed,) == place:
+                self._swallowed[key] = (finding, times + 1)
+
+    def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
+        """A pass begins after one that failed, or the program ends well: it has caught the error."""
+        for finding in self._open:
+            key = (finding.cause, finding.failed, finding.carrier)
+            self._swallowed[key] = (finding, self._swallowed.get(key, (finding, 0))[1] + 1)
+        self._open = []
 
     def raised(self, error: BaseException) -> None:
         """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
+        if id(error) in self._explained or not Access.fits(error):
+            return
+        self.watcher._guarded(self._accessed, error)
+
+    def _accessed(self, error: BaseException) -> None:
+        access = Access(self.watcher, error)
+        trace = build(self.watcher, access)  # type: ignore[arg-type]
+        if access.name:
+            failure = replace(trace.failures[-1], names=(access.name,))
+            trace = replace(trace, failures=(*trace.failures[:-1], failure))
+        self._conclude(trace, error)
 
     def unsaid(self) -> list[Finding]:
         """The findings that no exception of the user's has shown."""
-        return self.silent
+        return [f for f in self.findings if f not in self._open]
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, *, ended: bool) -> None:
         """Looks for what went wrong in silence; a program that failed is told of its failure only."""
-        if self.watcher.asleep or (not ended and self.failed):
+        if ended:
+            self._went_on()
+        if self.watcher.asleep or self._open:
             return
         self.watcher._guarded(self._finish, ended)
 
     def _finish(self, ended: bool) -> None:
         trace = build(self.watcher, ended=ended)
-        found = [f for f in diagnose(trace) if f.code.startswith(_SILENT) or f.code == "SP110"]
-        self.silent = [with_edits(f, trace.sources) for f in found]
+        self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything found so far."""
-        return (*self.failed, *self.silent)
+        return (*self._open, *(swallowed(f, times) for f, times in self._swallowed.values()), *self.silent)
 
     def report(self, program: dict[str, Any] | None = None) -> Report:
         """The findings with what they rest on."""

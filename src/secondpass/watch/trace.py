@@ -6,7 +6,7 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from ..record import Cut, Failure, Holding, Node, Owner, Pass, Sighting, Step, Trace, Write
+from ..record import Cut, Failure, Holding, Node, Owner, Pass, Place, Sighting, Step, Trace, Write, ZeroGrad
 from .cuts import find_cuts
 from .events import PassNote
 from .failure import Graph
@@ -79,7 +79,9 @@ class _Builder:
             writes=writes,
             cuts=self._cuts(),
             failures=failures,
+            zero_grads=tuple(self._zero_grads()) if self.graph is None else (),
             owners=tuple(self._owners()),
+            called=self._called() if self.graph is None else None,
             ended=ended,
             producer="watch",
         )
@@ -110,7 +112,7 @@ class _Builder:
         stack = self.watcher.files.places(note.key)
         return Step(
             when=note.when,
-            optimizer=self._optimizer_name(note.book),
+            optimizer=note.book.name,
             leaves=note.book.every,
             place=stack[0] if stack else None,
             empty=note.empty,
@@ -120,18 +122,35 @@ class _Builder:
             inside=note.inside,
         )
 
-    def _optimizer_name(self, book: Any) -> str:
-        return next((name for name, b in self._named_books() if b is book), "")
+    def _zero_grads(self) -> list[ZeroGrad]:
+        """Where gradients were cleared between a pass and a step that then found none."""
+        log, found = self.watcher.log, []
+        if log is None:
+            return []
+        for step in [s for s in self.steps if s.empty][:8]:
+            before = [n.position for n in self.notes if n.when < step.when]
+            for _, statement in log.between(max(before, default=0), step.position):
+                text = linecache.getline(statement.file, statement.line)
+                if "zero_grad" in text or ".grad = None" in text or "grad.zero_" in text or "grad.data.zero_" in text:
+                    place = Place(self.watcher.files.show(statement.file), statement.line, statement.function)
+                    found.append(ZeroGrad(step.when, step.book.name, step.book.every, place))
+        return found
 
-    def _named_books(self) -> list[tuple[str, Any]]:
-        names: dict[int, str] = {}
-        for note in self.notes:
-            for name, ident in note.shot.optimizers if note.shot is not None else ():
-                names.setdefault(ident, name)
-        return [(names.get(id(o), type(o).__name__), book) for o, book in self.watcher.grads.books()]
+    def _called(self) -> tuple[Place, ...] | None:
+        """The statements that ran around the first passes."""
+        log = self.watcher.log
+        if log is None or log.dropped or not self.notes:
+            return None
+        last = self.notes[min(len(self.notes), 8) - 1].position
+        seen = dict.fromkeys(s for _, s in log.between(0, last))
+        return tuple(Place(self.watcher.files.show(s.file), s.line, s.function) for s in seen)
 
     def _owners(self) -> list[Owner]:
-        return [Owner(name, book.every) for name, book in self._named_books()]
+        names = self.watcher.leaves.names
+        return [
+            Owner(b.name, b.every, tuple(b.never), tuple(n for n in b.never if n not in names), b.steps)
+            for b in self.watcher.grads.books()
+        ]
 
     def _sightings(self) -> list[Sighting]:
         found = []
@@ -144,12 +163,21 @@ class _Builder:
         return found
 
     def _holdings(self) -> list[Holding]:
-        return [
-            Holding(n.when, h.name, h.kind, h.count, h.chain, h.oldest)
-            for n in self.notes
-            if n.shot is not None
-            for h in n.shot.holders
-        ]
+        found = []
+        running: dict[str, tuple[int, int]] = {}
+        for note in self.notes:
+            if note.shot is None:
+                continue
+            found += [Holding(note.when, h.name, h.kind, h.count, h.chain, h.oldest) for h in note.shot.holders]
+            for seen in note.shot.names:
+                # A sum that was built from what the same name held before: its history grows.
+                last, length = running.get(seen.name, (-1, 0))
+                if seen.number != last:
+                    length = length + 1 if last in seen.parents else 0
+                    running[seen.name] = (seen.number, length)
+                    if length:
+                        found.append(Holding(note.when, seen.name, "running", length, (seen.name,), None))
+        return found
 
     def _when(self, number: int) -> int:
         """The last event before a node was built."""
@@ -167,11 +195,11 @@ class _Builder:
 
     def _nodes(self) -> dict[int, Node]:
         graph = self.graph
+        found = {n: Node(n, "AccumulateGrad", (), (), leaf=name) for n, name in self.watcher.leaves.names.items()}
         if graph is None:
-            return {}
+            return found | self._reused()
         chosen = set(self.chosen)
         names = _leaf_names(graph)
-        found = {}
         for node in self.chosen:
             number = graph.number[node]
             if is_leaf(node):
@@ -191,6 +219,17 @@ class _Builder:
                 spent=graph.spent[node],
                 loops=moment.loops if moment is not None else None,
             )
+        return found
+
+    def _reused(self) -> dict[int, Node]:
+        """The nodes that passes walked again without an error."""
+        found = {}
+        log = self.watcher.log
+        for note in self.notes:
+            for number, op in note.reused[:64]:
+                at = log.find(number) if log is not None else None
+                stack = tuple(self.timeline.place(s) for s, _ in log.stack(at)) if log and self.timeline and at is not None else ()
+                found[number] = Node(number, op, place=stack[0] if stack else None, stack=stack, spent=True)
         return found
 
     def _writes_and_failures(self) -> tuple[tuple[Write, ...], tuple[Failure, ...]]:
@@ -235,6 +274,8 @@ class _Builder:
                 files.add(event.place.file)
         for failure in trace.failures:
             files.update(p.file for p in failure.stack)
+        if self.watcher.log is not None and self.graph is None:
+            files.update(self.watcher.files.show(f) for f in {s.file for s in self.watcher.log.statements})
         return {f: text for f in files if (text := "".join(linecache.getlines(f)))}
 
 

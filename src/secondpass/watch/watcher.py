@@ -25,7 +25,7 @@ import torch
 from .events import Ledger, PassNote, StepNote
 from .files import Files
 from .grads import Grads
-from .graph import LEAF, Leaves, edges, is_leaf, walk
+from .graph import LEAF, Leaves, buffers, edges, is_leaf, walk
 from .lines import Log
 from .names import look
 
@@ -169,16 +169,32 @@ class Watcher:
     def _look(self, note: PassNote, frame: FrameType | None, roots: list[Any], inputs: list[Any]) -> None:
         began = time.perf_counter()
         note.shot = look(self.files.frames(frame))
-        for _, optimizer in note.shot.optimizers:
-            self.grads.book(optimizer)
-        note.shot.optimizers = [(name, id(o)) for name, o in note.shot.optimizers]
+        for name, optimizer in note.shot.optimizers:
+            self.grads.book(optimizer).name = name
+        for name, module in note.shot.modules:
+            for inner, parameter in module._parameters.items():
+                if parameter is not None:
+                    self.leaves.call(parameter, f"{name}.{inner}")
+        note.shot.optimizers, note.shot.modules = [], []
         graph = walk(roots, _WALK)
         if graph is not None:
-            note.walked = frozenset(self.number(n) for n in executed(graph, inputs))
-            note.versions = {
-                self.leaves.number(n.variable): n.variable._version for n in graph if is_leaf(n) and n.variable is not None
-            }
+            ran = executed(graph, inputs)
+            note.walked = frozenset(self.number(n) for n in ran)
+            note.reused = self._reused(note, ran)
+            if note.retain and not note.create and note.iteration <= 2:
+                note.kept = kept_bytes(graph)
         self._spent_time += time.perf_counter() - began
+
+    def _reused(self, note: PassNote, ran: set[Any]) -> tuple[tuple[int, str], ...]:
+        """Nodes that an earlier pass had walked and freed, and that this one walks again."""
+        earlier = [n for n in self.ledger.pass_notes()[-8:] if n.walked is not None and not n.retain and n.thread == note.thread]
+        if not earlier:
+            return ()
+        newest = max(n.entry for n in earlier)
+        old = [n for n in ran if not is_leaf(n) and n._sequence_nr() < newest]
+        return tuple(
+            (number, n.name()) for n in old if any((number := n._sequence_nr()) in (e.walked or ()) for e in earlier)
+        )
 
     def _leave(self, note: PassNote) -> None:
         self._depth.value = getattr(self._depth, "value", 1) - 1
@@ -219,6 +235,25 @@ class Watcher:
     def _step_ends(self, optimizer: Any) -> None:
         self._step = None
         self.grads.step_ends(optimizer)
+
+
+def kept_bytes(graph: dict[Any, Any]) -> int:
+    """Bytes of the buffers of a graph, each memory counted once, parameters and other leaves not at all."""
+    leaves = {_storage(n.variable) for n in graph if is_leaf(n) and n.variable is not None}
+    sizes: dict[int, int] = {}
+    for node in graph:
+        for _, data in buffers(node):
+            key = _storage(data)
+            if key not in leaves:
+                sizes[key] = data.untyped_storage().nbytes() if key else data.numel() * data.element_size()
+    return sum(sizes.values())
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return 0
 
 
 def executed(graph: dict[Any, tuple[Any, ...]], inputs: list[Any]) -> set[Any]:

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Putting together findings about programs that did not fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..record import Carrier, Finding, Place, Remedy
+
+__all__ = ["warning"]
+
+
+def warning(
+    code: str,
+    cause: str,
+    message: str,
+    place: Place | None,
+    remedies: list[Remedy],
+    *,
+    carrier: Carrier | None = None,
+    evidence: list[dict[str, Any]] | None = None,
+    **facts: Any,
+) -> Finding:
+    """A finding that points at the line to change."""
+    built, freed, used = facts.pop("built", None), facts.pop("freed", None), facts.pop("used", None)
+    return Finding(code, cause, "warning", message, place, carrier, built, freed, used, tuple(evidence or ()), tuple(remedies), facts=facts)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors with history are collected and memory grows."""
+
+from __future__ import annotations
+
+import ast
+
+from ..record import Carrier, Finding, Holding, Place, Trace
+from ._finding import quoted, remedy
+from ._silent import warning
+from ._source import Source, assigned
+
+CODE = "SP401"
+TITLE = "tensors with history are collected and memory grows"
+REMEDIES = ("item", "detach")
+
+_GROWTHS = 5
+_ADDING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put"}
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Holders that had more history at pass after pass."""
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    names: dict[str, list[Holding]] = {}
+    for holding in trace.holdings:
+        names.setdefault(holding.name, []).append(holding)
+    found = [(name, seen) for name, seen in names.items() if _grows(trace, seen)]
+    # One holder can be reached by several names, and a container in it by more: the shortest speaks for all.
+    chosen: list[Finding] = []
+    places: set[Place | None] = set()
+    for name, seen in sorted(found, key=lambda f: (f[0].count("[") + f[0].count("."), len(f[0]))):
+        finding = _explain(trace, name, seen)
+        inside = any(c.carrier is not None and name.startswith((c.carrier.name + "[", c.carrier.name + ".")) for c in chosen)
+        if finding.failed not in places and not inside:
+            places.add(finding.failed)
+            chosen.append(finding)
+    return chosen
+
+
+def _grows(trace: Trace, seen: list[Holding]) -> bool:
+    """Whether it grew from pass to pass, often enough and without being emptied in between."""
+    best = run = 0
+    for before, after in zip(seen, seen[1:], strict=False):
+        run = run + 1 if after.count > before.count else 0 if after.count < before.count else run
+        best = max(best, run)
+    return best >= _GROWTHS
+
+
+def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
+    last = max(seen, key=lambda h: h.count)
+    running = last.kind == "running"
+    place, written = _filled_at(trace, name, running)
+    shown = written or name
+    many = f"{last.count} tensors with history when last seen" if not running else f"{last.count} iterations deep when last seen"
+    message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step."
+    title = f"add the value to {quoted(shown, 'it')}, not the tensor: `.item()`, or `.detach()` to stay a tensor"
+    remedies = [
+        remedy("item", title, "What is kept for logging is a number; with its history every iteration's graph stays alive.",
+               target=shown, place=place),
+        remedy("detach", f"detach what goes into {quoted(shown, 'it')}",
+               "The values stay tensors, without the graph behind them.", target=shown, place=place),
+    ]  # fmt: skip
+    evidence = [
+        {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count} for h in _few(seen)
+    ]
+    return warning(CODE, "graph-leak", message, place, remedies, carrier=Carrier(shown, last.kind), evidence=evidence, chain=list(last.chain))
+
+
+def _few(seen: list[Holding]) -> list[Holding]:
+    return [seen[0], seen[len(seen) // 2], seen[-1]]
+
+
+def _filled_at(trace: Trace, name: str, running: bool) -> tuple[Place | None, str]:
+    """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there."""
+    attribute = name.rpartition(".")[2] if "." in name else None
+    best: tuple[int, Place, str] | None = None
+    for file, text in trace.sources.items():
+        try:
+            tree = Source(ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree.tree):
+            target = _adds_to(node, running)
+            if target is None:
+                continue
+            rank = 0 if target == name else 1 if attribute and target == f"self.{attribute}" else 2 if _same_end(target, name) else 9
+            if rank < 9 and (best is None or rank < best[0]):
+                function = tree.function(node.lineno)  # type: ignore[attr-defined]
+                best = (rank, Place(file, node.lineno, getattr(function, "name", "<module>")), target)  # type: ignore[attr-defined]
+    return (best[1], best[2] if best[0] < 2 else name) if best is not None else (None, "")
+
+
+def _same_end(target: str, name: str) -> bool:
+    strip = lambda t: t.partition("[")[0].rpartition(".")[2]  # noqa: E731
+    return bool(strip(target)) and strip(target) == strip(name)
+
+
+def _adds_to(node: ast.AST, running: bool) -> str | None:
+    if running:
+        if isinstance(node, ast.AugAssign):
+            return ast.unparse(node.target)
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.BinOp, ast.Call)):
+            own = [ast.unparse(t) for t in assigned(node)]
+            return own[0] if len(own) == 1 and own[0] in ast.unparse(node.value) else None
+        return None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING:
+        return ast.unparse(node.func.value)
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
+        return ast.unparse(node.target)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+        return ast.unparse(node.targets[0].value)
+    return None

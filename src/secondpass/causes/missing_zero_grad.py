@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Gradients of earlier steps pile up by accident."""
+
+from __future__ import annotations
+
+from ..record import Finding, Step, Trace
+from ._finding import quoted, remedy
+from ._silent import warning
+
+CODE = "SP403"
+TITLE = "gradients of earlier steps pile up"
+REMEDIES = ("add-zero-grad",)
+
+_TIMES = 3
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Optimizers whose every step applies again what earlier steps have applied.
+
+    Accumulation on purpose clears the gradients after the step that uses them; then nothing piles up at the next one.
+    """
+    by_optimizer: dict[tuple[str, object], list[Step]] = {}
+    for step in trace.steps:
+        by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
+    return [_explain(trace, steps) for steps in by_optimizer.values() if _piles(steps)]
+
+
+def _piles(steps: list[Step]) -> bool:
+    later = [s for s in steps[1:] if not s.inside]
+    return len(later) >= _TIMES and all(s.piled for s in later)
+
+
+def _explain(trace: Trace, steps: list[Step]) -> Finding:
+    step = steps[-1]
+    before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
+    place = before[-1].place if before else step.place
+    name = quoted(step.optimizer, "the optimizer")
+    message = f"Gradients are never cleared: every step of {name} applies the gradients of all earlier steps again."
+    remedies = [
+        remedy(
+            "add-zero-grad",
+            f"call {step.optimizer or 'optimizer'}.zero_grad() before the backward of every step",
+            "backward() adds to the gradients that are there; what a step has applied must be cleared before the next one.",
+            target=step.optimizer,
+            place=place,
+        )
+    ]
+    evidence = [{"what": "note", "text": f"{sum(1 for s in steps if s.piled)} of {len(steps)} steps applied old gradients again"}]
+    return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
+
+
+def _line(step: Step) -> dict[str, object] | None:
+    return {"file": step.place.file, "line": step.place.line} if step.place is not None else None

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spent history is walked again without an error, because its nodes saved nothing: gradients are counted twice."""
+
+from __future__ import annotations
+
+from ..record import Carrier, Finding, Node, Pass, Trace
+from ._finding import _place, quoted, remedy
+from ._silent import warning
+from ._source import source_of
+
+CODE = "SP110"
+TITLE = "spent history is walked again without an error: gradients are counted twice"
+REMEDIES = ("detach",)
+
+_VIEWS = ("View", "T", "Transpose", "Permute", "Expand", "Slice", "Select", "Squeeze", "Unsqueeze", "Alias", "AsStrided",
+          "Unbind", "Split", "ReshapeAlias", "UnsafeView", "Narrow", "Detach")  # fmt: skip
+_TIMES = 3
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Call sites whose passes walk more and more of what earlier passes had walked and freed.
+
+    A view of a parameter, or a sum made once, may be walked again rightly; what grows from pass to pass is history that
+    was carried on.
+    """
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    sites: dict[object, list[tuple[Pass, set[int]]]] = {}
+    for p in trace.passes:
+        if p.walked is not None and not p.nested:
+            sites.setdefault(p.stack, []).append((p, {n for n in p.walked if _counts(trace.nodes.get(n))}))
+    found = []
+    for seen in sites.values():
+        grown = [(p, now) for (_, before), (p, now) in zip(seen, seen[1:], strict=False) if len(now) > len(before)]
+        if len(grown) >= _TIMES:
+            found.append(_explain(trace, *grown[0]))
+    return found
+
+
+def _counts(node: Node | None) -> bool:
+    return node is not None and node.leaf is None and bool(node.spent) and node.op.partition("Backward")[0] not in _VIEWS
+
+
+def _explain(trace: Trace, used: Pass, again: set[int]) -> Finding:
+    entry = trace.nodes[max(again)]
+    freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and entry.number in p.walked), None)
+    names = [s for s in trace.sightings if s.number in again]
+    written = [t for p in entry.stack if (s := source_of(trace, p)) is not None for t in s.targets(p.line)]
+    best = sorted(names, key=lambda s: (s.kind == "slot", s.name.count("."), len(s.name), -s.number))
+    name = best[0].name if best else written[0] if written else ""
+    place = entry.place or used.place
+    message = (
+        f"{quoted(name, 'A tensor')} brings history that a backward has already walked into the next one; nothing in it was "
+        f"saved, so PyTorch does not notice and counts its gradients again at every pass."
+    )
+    remedies = [
+        remedy("detach", f"detach {quoted(name, 'it')} where it goes from one iteration to the next",
+               "Its values should go on; its gradients have been counted.", target=name, place=place),
+    ]  # fmt: skip
+    evidence = [{"what": "node", "text": f"{len(again)} operations walked again at pass {used.when}, {entry.op} first", "place": _place(place)}]
+    return warning(CODE, "silent-reuse", message, used.place, remedies, carrier=Carrier(name, best[0].kind if best else "local") if name else None,
+                   built=entry.place, freed=freed.place if freed else None, used=used.place, evidence=evidence)  # fmt: skip

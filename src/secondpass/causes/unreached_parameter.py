@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A parameter of the optimizer never gets a gradient."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+from ..record import Carrier, Finding, Owner, Place, Trace
+from ._finding import quoted, remedy
+from ._silent import warning
+from ._source import Source, assigned
+
+CODE = "SP406"
+TITLE = "a parameter of the optimizer never gets a gradient"
+REMEDIES = ("keep-history", "reorder", "other")
+
+_STEPS = 2
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Parameters that were replaced after the optimizer was made, and optimizers that nothing reaches."""
+    if not trace.ended:
+        return []
+    found = []
+    for owner in trace.owners:
+        if owner.steps < _STEPS or not owner.never:
+            continue
+        strangers = _strangers(trace)
+        if owner.orphans and strangers:
+            found.append(_replaced(trace, owner, strangers))
+        elif set(owner.never) == set(owner.leaves):
+            found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in owner.never if n in trace.nodes]))
+        else:
+            found += _cut_off(trace, owner)
+    return found
+
+
+def _strangers(trace: Trace) -> list[str]:
+    """Parameters that passes reach and that belong to no optimizer."""
+    owned = {n for o in trace.owners for n in o.leaves}
+    reached = {n for p in trace.passes for n in p.walked or () if n < 0}
+    return sorted(trace.nodes[n].leaf or "" for n in reached - owned if n in trace.nodes and trace.nodes[n].leaf)
+
+
+def _prefix(names: list[str]) -> str:
+    common = os.path.commonprefix(names)
+    return common.rstrip(".").rpartition(".")[0] if not common.endswith(".") else common.rstrip(".")
+
+
+def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
+    name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
+    place = _assigned_at(trace, name)
+    made = quoted(owner.name, "the optimizer")
+    message = f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: it was replaced after {made} was made."
+    remedies = [
+        remedy(
+            "reorder",
+            f"make {made} after `{name}` has its final value",
+            "An optimizer keeps the parameters it was given; those that come later are never updated.",
+            target=owner.name,
+            place=place,
+        )
+    ]
+    return warning(CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers)
+
+
+def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
+    name = _prefix([n for n in names if n]) if any(names) else ""
+    shown = quoted(name, "its parameters")
+    message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
+    place, kind = _cut_in_source(trace, name)
+    remedies = [
+        remedy("keep-history", f"let the loss reach {shown}", "Without a gradient a step changes nothing.", target=name, place=place)
+    ]
+    return warning(CODE, "unreached-parameter", message, place or owner.place, remedies, carrier=Carrier(name, "local") if name else None, cut=kind)
+
+
+def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
+    """Whole modules that the program runs, whose output is then cut off."""
+    never = {trace.nodes[n].leaf or "" for n in owner.never if n in trace.nodes}
+    fine = {trace.nodes[n].leaf or "" for n in owner.leaves if n not in owner.never and n in trace.nodes}
+    modules: set[str] = set()
+    for leaf in never:
+        parts = leaf.split(".")
+        for k in range(1, len(parts)):
+            prefix = ".".join(parts[:k])
+            if not any(f == prefix or f.startswith(prefix + ".") for f in fine):
+                modules.add(prefix)
+                break
+    found = []
+    for name in sorted(modules):
+        place, kind = _cut_in_source(trace, name)
+        if place is None:
+            continue  # never run, or cut where the source does not show it: not certain
+        message = f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: its output is cut off at {place}."
+        remedies = [
+            remedy("keep-history", f"let gradients flow back into `{name}`, or take it out of the optimizer",
+                   "Without a gradient a step changes nothing.", target=name, place=place),
+        ]  # fmt: skip
+        found.append(warning(CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), cut=kind))
+    return found
+
+
+def _assigned_at(trace: Trace, name: str) -> Place | None:
+    """The last line that assigns a module."""
+    attribute = name.rpartition(".")[2]
+    best: tuple[int, Place] | None = None
+    for file, text in trace.sources.items():
+        try:
+            tree = Source(ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree.tree):
+            for target in assigned(node) if isinstance(node, ast.stmt) else ():
+                written = ast.unparse(target)
+                function = getattr(tree.function(node.lineno), "name", "<module>")
+                rank = 0 if written == name else 1 if written.endswith(f".{attribute}") and function != "__init__" else 9
+                if rank < 9 and (best is None or rank <= best[0]):
+                    best = (rank, Place(file, node.lineno, function))
+    return best[1] if best is not None else None
+
+
+def _cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
+    """A line that ran, calls a module and throws its history away."""
+    if not name or trace.called is None:
+        return None, ""
+    attribute = name.rpartition(".")[2]
+    ran = {(p.file, p.line): p for p in trace.called}
+    for file, text in trace.sources.items():
+        try:
+            tree = Source(ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree.tree):
+            if not isinstance(node, ast.Call):
+                continue
+            written = ast.unparse(node.func)
+            if written != name and written != f"self.{attribute}" and written.rpartition(".")[2] != attribute:
+                continue
+            stmt = tree.statement(node.lineno)
+            if stmt is None or (file, stmt.lineno) not in ran:
+                continue
+            text_of = ast.unparse(stmt).partition("\n")[0]
+            for word in (".detach()", ".data", ".item()", ".numpy()"):
+                if word in text_of:
+                    return ran[(file, stmt.lineno)], word.strip(".()")
+            for outer in tree.path(stmt.lineno):
+                if isinstance(outer, ast.With) and any("no_grad" in ast.unparse(i.context_expr) or "inference_mode" in ast.unparse(i.context_expr) for i in outer.items):
+                    return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"
+    return None, ""

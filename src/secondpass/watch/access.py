@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A graph that was read, not walked: an exception from reading a spent node's buffers outside any pass."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from .events import PassNote
+from .failure import kind_of
+from .graph import LEAF, is_leaf, spent, walk
+from .names import Snapshot
+from .watcher import Watcher
+
+__all__ = ["Access"]
+
+_LIMIT = 50_000
+
+
+class _Failed:
+    """Stands for the failed pass where there was none."""
+
+    def __init__(self, note: PassNote, error: BaseException) -> None:
+        self.note, self.error, self.kind = note, error, "freed-access"
+
+
+class Access:
+    """What a failed access leaves behind in its traceback: the frames, and the node that one of them was reading."""
+
+    def __init__(self, watcher: Watcher, error: BaseException) -> None:
+        self.watcher = watcher
+        key, node = _where(watcher, error.__traceback__)
+        note = PassNote(watcher.ledger.clock, "access", key, 0, torch.autograd._get_sequence_nr(), 0)  # type: ignore[attr-defined]
+        self.failed: Any = _Failed(note, error)
+        self.failing = node
+        self.nodes = (walk([node], _LIMIT) or {node: ()}) if node is not None else {}
+        self.number = {n: watcher.number(n) for n in self.nodes}
+        self.spent = {n: None if is_leaf(n) else spent(n) for n in self.nodes}
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.shot = Snapshot()
+        self.buffer, self.data = None, None
+        self.name = next((n for n, v in _names(error.__traceback__) if v is node), "") if node is not None else ""
+
+    @staticmethod
+    def fits(error: BaseException) -> bool:
+        """Whether an exception can have come from such an access."""
+        return kind_of(error) in ("backward-twice", "freed-access")
+
+
+def _frames(traceback: TracebackType | None) -> list[tuple[Any, int]]:
+    found = []
+    while traceback is not None:
+        found.append((traceback.tb_frame, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return found[::-1]
+
+
+def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any, ...], Any]:
+    key = tuple(
+        (f.f_code.co_filename, line, f.f_code.co_qualname) for f, line in _frames(traceback) if watcher.files.mine(f.f_code)
+    )
+    nodes = [v for _, v in _names(traceback) if hasattr(v, "next_functions") and hasattr(v, "_sequence_nr")]
+    node = next((n for n in nodes if not is_leaf(n) and n._sequence_nr() != LEAF and spent(n)), None)
+    return key, node
+
+
+def _names(traceback: TracebackType | None) -> list[tuple[str, Any]]:
+    """Locals of the frames, innermost first."""
+    return [item for frame, _ in _frames(traceback) for item in list(frame.f_locals.items())]

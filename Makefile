@@ -34,7 +34,7 @@ lint: $(STAMP) ## style, and strict types where the facts are
 	$(BIN)/mypy
 
 docs: $(STAMP) ## the site, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## forget what was made
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -26,6 +26,8 @@ def diagnose(trace: Trace) -> list[Finding]:
     for owner in trace.owners:
         if owner.steps < _STEPS or not owner.never:
             continue
+        if set(owner.never) & _reached(trace, owner.first):
+            continue  # gradients came and were cleared again: another cause
         strangers = _strangers(trace)
         if owner.orphans and strangers:
             found.append(_replaced(trace, owner, strangers))
@@ -36,11 +38,15 @@ def diagnose(trace: Trace) -> list[Finding]:
     return found
 
 
+def _reached(trace: Trace, since: int | None = None) -> set[int]:
+    """The leaves that passes are known to have walked (since a moment)."""
+    return {n for p in trace.passes if p.when >= (since or 0) for n in p.walked or () if n < 0}
+
+
 def _strangers(trace: Trace) -> list[str]:
     """Parameters that passes reach and that belong to no optimizer."""
     owned = {n for o in trace.owners for n in o.leaves}
-    reached = {n for p in trace.passes for n in p.walked or () if n < 0}
-    return sorted(trace.nodes[n].leaf or "" for n in reached - owned if n in trace.nodes and trace.nodes[n].leaf)
+    return sorted(trace.nodes[n].leaf or "" for n in _reached(trace) - owned if n in trace.nodes and trace.nodes[n].leaf)
 
 
 def _prefix(names: list[str]) -> str:

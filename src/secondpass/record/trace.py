@@ -23,6 +23,8 @@ class Owner:
     orphans: tuple[int, ...] = ()
     """Those of them that no module of the user's holds (any more)."""
     steps: int = 0
+    first: int | None = None
+    """When its first step was."""
     place: Place | None = None
     """Where it was made."""
 

@@ -44,6 +44,8 @@ class _Book:
         self.steps = 0
         self.looks = _LOOKS
         self.name = type(optimizer).__name__
+        self.first: int | None = None
+        """When its first step was."""
 
     def grads(self) -> list[tuple[int, torch.Tensor | None]]:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]

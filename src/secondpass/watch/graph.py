@@ -114,6 +114,8 @@ class Leaves:
         self._known: dict[int, tuple[Any, int]] = {}
         self._next = -1
         self.names: dict[int, str] = {}
+        self.held: set[int] = set()
+        """Leaves that the modules in sight held when last looked at."""
 
     def number(self, leaf: torch.Tensor) -> int:
         """The leaf's number, a new one if it was not seen before."""
@@ -125,8 +127,9 @@ class Leaves:
         self._known[id(leaf)] = (weakref.ref(leaf), number)
         return number
 
-    def call(self, leaf: torch.Tensor, name: str) -> None:
-        """Gives a leaf a name; the shortest stays."""
+    def call(self, leaf: torch.Tensor, name: str) -> int:
+        """Gives a leaf a name; the shortest stays. Returns its number."""
         number = self.number(leaf)
         if number not in self.names or len(name) < len(self.names[number]):
             self.names[number] = name
+        return number

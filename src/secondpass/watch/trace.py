@@ -146,9 +146,9 @@ class _Builder:
         return tuple(Place(self.watcher.files.show(s.file), s.line, s.function) for s in seen)
 
     def _owners(self) -> list[Owner]:
-        names = self.watcher.leaves.names
+        held = self.watcher.leaves.held
         return [
-            Owner(b.name, b.every, tuple(b.never), tuple(n for n in b.never if n not in names), b.steps)
+            Owner(b.name, b.every, tuple(b.never), tuple(n for n in b.never if n not in held), b.steps, b.first)
             for b in self.watcher.grads.books()
         ]
 

@@ -171,10 +171,12 @@ class Watcher:
         note.shot = look(self.files.frames(frame))
         for name, optimizer in note.shot.optimizers:
             self.grads.book(optimizer).name = name
+        held: set[int] = set()
         for name, module in note.shot.modules:
             for inner, parameter in module._parameters.items():
                 if parameter is not None:
-                    self.leaves.call(parameter, f"{name}.{inner}")
+                    held.add(self.leaves.call(parameter, f"{name}.{inner}"))
+        self.leaves.held = held or self.leaves.held
         note.shot.optimizers, note.shot.modules = [], []
         graph = walk(roots, _WALK)
         if graph is not None:
@@ -227,6 +229,8 @@ class Watcher:
         note.iteration = ledger.visit(key)
         ledger.steps += 1
         note.book = self.grads.book(optimizer)
+        if note.book.first is None:
+            note.book.first = note.when
         found = self.grads.step_begins(optimizer)
         note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
         ledger.add(note)

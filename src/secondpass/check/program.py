@@ -16,6 +16,7 @@ from typing import Any
 
 from ..causes import diagnose
 from ..record import Finding, Place
+from . import torch_models
 from .decide import POLICIES, Policy
 from .graph import Refused
 from .machine import Exhausted, Machine, Raised
@@ -25,6 +26,8 @@ from .trace import trace
 __all__ = ["Reading", "read_program"]
 
 Start = Callable[[Machine], Any]
+
+_MODELS = torch_models  # libraries must be known before the first import of a program is read
 
 
 @dataclass

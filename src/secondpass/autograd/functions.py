@@ -123,6 +123,11 @@ def unsqueeze(t: Tensor, dim: int) -> Tensor:
     return F.unsqueeze(t, dim=_axis(dim, t._a.ndim + 1))  # type: ignore[no-any-return]
 
 
+def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    return F.transpose(t, dim0=_axis(dim0, t._a.ndim), dim1=_axis(dim1, t._a.ndim))  # type: ignore[no-any-return]
+
+
 def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a size, or of given sizes, as views."""
     if not t._a.ndim:

@@ -104,7 +104,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "matmul": functions.matmul, "outer": functions.outer, "addmm": lambda c, a, b: F.addmm(c, a, b),
     "baddbmm": lambda c, a, b: F.baddbmm(c, a, b), "lerp": lambda a, b, weight: F.lerp(a, b, weight=weight),
     "reshape": _reshape, "flatten": functions.flatten, "squeeze": functions.squeeze, "unsqueeze": functions.unsqueeze,
-    "transpose": lambda t, dim0, dim1: F.transpose(t, dim0=dim0, dim1=dim1), "t": _t, "permute": _permute,
+    "transpose": functions.transpose, "swapaxes": functions.transpose, "t": _t, "permute": _permute,
     "split": functions.split, "chunk": functions.chunk, "unbind": functions.unbind, "flip": _dims,
     "narrow": functions.narrow,
     "select": lambda t, dim, index: F.select(t, dim=dim, index=index), "diagonal": _row("diagonal"),
@@ -124,7 +124,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "topk": lambda t, k, dim=-1, largest=True, sorted=True: functions.Pair(*F.topk(t, k=k, dim=dim % t._a.ndim,
                                                                                    largest=largest)),
     "subtract": _row("sub"), "multiply": _row("mul"), "divide": _row("div"), "true_divide": _row("div"),
-    "absolute": _row("abs"), "negative": _row("neg"), "gt": _row("gt"), "swapaxes": _row("transpose"),
+    "absolute": _row("abs"), "negative": _row("neg"),
     "numel": lambda t: t._a.size, "is_tensor": lambda t: isinstance(t, Tensor),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: bool(np.allclose(a._a, b._a, rtol, atol, equal_nan)),
     "equal": lambda a, b: bool(np.array_equal(a._a, b._a)),
@@ -227,6 +227,8 @@ def _register_hook(t: Tensor, hook: Any) -> Handle:
 
 
 def _after_accumulate(t: Tensor, hook: Any) -> Handle:
+    if not t.requires_grad:
+        raise GraphError("cannot register a hook on a tensor that doesn't require gradient", "other")
     if t.grad_fn is not None:
         raise GraphError("post accumulate grad hooks cannot be registered on non-leaf tensors", "other")
     t._after = t._after if t._after is not None else {}

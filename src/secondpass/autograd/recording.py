@@ -13,7 +13,7 @@ from .dtypes import default
 from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
 from .ops import OPS, Op, values
 from .ops.linear import by_columns
-from .ops.shape import layout, shares
+from .ops.shape import layout, memory, shares
 from .place import here
 from .state import state
 from .tensors import SEVERAL, UNRECORDED, Tensor, bump, edge_of
@@ -324,12 +324,17 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
         if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
             saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
         node.save(saved_inputs, True)
-    if op.name != "index_put" and target._a.size > 1 and 0 in target._a.strides and any(
+    if op.name not in ("index_put", "zero", "fill", "fill_tensor") and target._a.size > 1 and 0 in target._a.strides and any(
         s == 0 and n > 1 for s, n in zip(target._a.strides, target._a.shape, strict=True)
     ):  # fmt: skip
         raise GraphError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Clone it before the change.", "other",
+        )  # fmt: skip
+    if op.name != "index_put" and any(t is not None and _overlap(target._a, t._a) for t in inputs[1:]):
+        raise GraphError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Clone the tensor before the operation.", "other",
         )  # fmt: skip
     _write(op, target, inputs, params)
     bump(target)
@@ -340,6 +345,21 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
             if state.hooks:
                 node.pack(*state.hooks[-1])
     return target
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays without gaps share some of their memory in different places."""
+    if a is b or memory(a) is not memory(b):
+        return False
+    spans = []
+    for x in (a, b):
+        extent = 1 + sum((n - 1) * s // x.itemsize for n, s in zip(x.shape, x.strides, strict=True))
+        if not x.size or extent != x.size:
+            return False
+        start = layout(x)[2]
+        spans.append((start, start + extent))
+    (p, q), (r, s) = spans
+    return a.strides != b.strides if (p, q) == (r, s) else p < s and r < q
 
 
 def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) -> None:
@@ -378,16 +398,17 @@ def rebase(target: Tensor, node: OpNode) -> None:
         listener.node(node)
     base = target._base
     if base is None:
-        _set_history(target, node)
+        set_history(target, node)
         return
     slices = CopySlices(base, target, node)
-    _set_history(base, slices)
+    set_history(base, slices)
     if listener is not None:
         listener.node(slices)
     target.grad_fn  # noqa: B018  its node is made anew now, while the numbers are in order
 
 
-def _set_history(t: Tensor, node: Node) -> None:
+def set_history(t: Tensor, node: Node) -> None:
+    """Puts a tensor behind another node; a gradient it wants to keep is kept there from now on."""
     old = t._fn
     if t._retains and old is not None and old.retained and t._nr in old.retained:
         node.retained = {0: old.retained.pop(t._nr)}

@@ -69,9 +69,9 @@ class Tensor:
             return None
         if self._seen != self._c[0]:
             self.refuse(indirect=True)
-            from .recording import strided_node
+            from .recording import set_history, strided_node
 
-            self._fn, self._nr = strided_node(self, base), 0
+            set_history(self, strided_node(self, base))
             self._seen = self._c[0]
         return self._fn
 
@@ -179,7 +179,7 @@ class AccumulateGrad(Node):
     def apply(self, grads: list[Any], needed: Any, walk: Any) -> tuple[()]:
         """Adds the gradient to the leaf's."""
         new, leaf = grads[0], self.variable
-        if new is None:
+        if new is None or not leaf.requires_grad:
             return ()
         if walk.create:
             leaf._grad = _laid_out(new, leaf) if leaf._grad is None else leaf._grad + new  # type: ignore[operator]

@@ -26,7 +26,7 @@ softmax, log_softmax = FUNCTIONS["softmax"], FUNCTIONS["log_softmax"]
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, as one node where the memory allows."""
-    if bias is not None and weight._a.ndim != 2:
+    if weight._a.ndim > 2 or bias is not None and weight._a.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {weight._a.ndim}-D tensor")
     turned = F.t(weight)
     if bias is not None and x._a.shape[-1:] != turned._a.shape[:1]:
@@ -174,6 +174,8 @@ def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_ind
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
         found = F.neg(F.sum_dim(F.mul(F.log_softmax(x, dim=1), target), dim=1))
         return found if _how(reduction) == "none" else F.mean(found) if reduction == "mean" else F.sum(found)  # type: ignore[no-any-return]
+    if x._a.ndim > 2 and target._a.shape != (x._a.shape[0], *x._a.shape[2:]):
+        raise RuntimeError(f"Expected target size {[x._a.shape[0], *x._a.shape[2:]]}, got {list(target.shape)}")
     if x._a.ndim != 2:
         raise ValueError(f"cross_entropy expects an input of shape (N, C) here (got {list(x.shape)}): flatten it first")
     return nll_loss(F.log_softmax(x, dim=1), target, reduction, ignore_index)

@@ -109,12 +109,22 @@ class _Cell(Module):
     def _begin(self, x: Tensor) -> Tensor:
         return Tensor(np.zeros((*x._a.shape[:-1], self.hidden_size), x._a.dtype))
 
+    def __call__(self, x: Tensor, state: Any = None) -> Any:
+        """One step, of a batch or of a single item."""
+        if x._a.ndim != 1:
+            return super().__call__(x, state)
+        many = [None if t is None else T.unsqueeze(t, dim=0) for t in (state if isinstance(state, tuple) else (state,))]
+        out = super().__call__(T.unsqueeze(x, dim=0), tuple(many) if isinstance(state, tuple) else many[0])
+        return tuple(T.squeeze_dim(t, dim=0) for t in out) if isinstance(out, tuple) else T.squeeze_dim(out, dim=0)
+
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         if x._a.ndim not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {x._a.ndim}D instead")
+        if h._a.ndim not in (1, 2):
+            raise ValueError(f"{type(self).__name__}: Expected hidden to be 1D or 2D, got {h._a.ndim}D instead")
         if x._a.shape[-1] != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x._a.shape[-1]} expected {self.input_size}")
-        if h._a.shape[-1] != self.hidden_size or h._a.ndim != x._a.ndim or h._a.shape[:-1] != x._a.shape[:-1]:
+        if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:
             raise RuntimeError(f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}")
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
 

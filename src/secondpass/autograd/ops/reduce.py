@@ -72,6 +72,8 @@ define("min", "MinBackward1", "self", lambda x: x.min(), "self result", grad=_sh
 
 def _pick(best: str) -> Any:
     def value(x: Any, dim: int, keepdim: bool = False) -> Any:
+        if x.ndim and not x.shape[dim]:
+            raise IndexError(f"{best[3:]}(): Expected reduction dim {dim} to have non-zero size.")
         at = np.expand_dims(getattr(np, best)(x, dim), dim) if x.ndim else np.zeros((), np.int64)
         top = np.take_along_axis(x, at, dim) if x.ndim else x.copy()
         return (top, at) if keepdim or not x.ndim else (top.squeeze(dim), at.squeeze(dim))
@@ -118,7 +120,8 @@ def _var_grad(F: Any, g: Any, n: Any, x: Any) -> Any:
     if p.get("dim") is None:
         count, centre = math.prod(n.shape(0)), F.mean(x)
     else:
-        g, count, centre = restore(F, g, n, n.shape(0)), _count(n), F.mean_dim(x, dim=p["dim"], keepdim=True)
+        g = restore(F, g, n, n.shape(0)) if len(n.shape(0)) > 1 else g
+        count, centre = _count(n), F.mean_dim(x, dim=p["dim"], keepdim=True)
     free = count - p.get("correction", 1)
     return F.mul(F.mul_scalar(g, value=2.0 / free if free else math.inf), F.sub(x, centre))
 

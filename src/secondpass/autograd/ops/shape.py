@@ -181,7 +181,8 @@ define(
 def _diagonal(x: Any) -> Any:
     if x.ndim < 2:
         raise IndexError(f"Dimension out of range: a diagonal needs two dimensions (got {list(x.shape)})")
-    return np.einsum("...ii->...i", x[..., : min(x.shape[-2:]), : min(x.shape[-2:])])
+    length = min(x.shape[:2])
+    return np.einsum("ii...->...i", x[:length, :length])  # unlike np.diagonal, it can be written to
 
 
 define("diagonal", "DiagonalBackward0", "self", _diagonal, view=True,

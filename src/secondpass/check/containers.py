@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .loops import iterate
+from .loops import at_least, iterate
 from .machine import Machine
 from .values import Dict, List, Native, Object, Tensor, Unknown
 
@@ -64,8 +64,11 @@ def grow(m: Machine, box: Any, value: Any) -> None:
     """Notes that something was put into a container."""
     if m.short > box.depth:
         box.loose = True
-    if box.place is None or _has_history(value):
+    history = _has_history(value)
+    if box.place is None or history:
         box.place = m.place()
+    if history and m.short > box.depth:
+        at_least(m, 8)
 
 
 def _has_history(value: Any) -> bool:

@@ -56,7 +56,10 @@ class GraphNode:
 class Leaf:
     """A tensor that gathers gradients, and the state of its gradient."""
 
-    __slots__ = ("applied", "doubt", "grad", "has", "name", "node", "piled", "store", "tensor")
+    __slots__ = (
+        "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "name", "node", "piled",
+        "store", "tensor",
+    )  # fmt: skip
 
     def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
         self.node = node
@@ -66,10 +69,20 @@ class Leaf:
         self.has: bool | None = False
         self.applied: set[int] = set()
         """Identities of the optimizers whose step has applied the gradient that is there now."""
+        self.filled: set[int] = set()
+        """Identities of the optimizers whose last step came before a pass that gave it a gradient."""
+        self.cleared: Place | None = None
+        """Where its gradient was last cleared."""
         self.piled = False
         """Whether new gradients were added to one that a step had already applied."""
         self.doubt = False
         self.grad: Tensor | None = None
+        self._whole = False
+
+    def rename(self, name: str) -> None:
+        """Gives it the name by which the program reaches it: `model.fc.weight`; the first one stays."""
+        if not self._whole:
+            self.name, self._whole = name, True
 
 
 class Engine:
@@ -88,6 +101,10 @@ class Engine:
         self.holdings: list[Holding] = []
         self.failures: list[Failure] = []
         self.owners: dict[int, Owner] = {}
+        self.never: dict[int, set[Leaf]] = {}
+        """The leaves of each optimizer that had no gradient at any of its steps so far."""
+        self.held: set[int] = set()
+        """Numbers of the leaves that modules in sight held at the last steps."""
         self._cut_sites: set[tuple[Any, ...]] = set()
 
     # building ---------------------------------------------------------------------------------------------------------
@@ -149,6 +166,7 @@ class Engine:
         for leaf in leaves or ():
             leaf.has, leaf.grad, leaf.piled = False, None, False
             leaf.applied.clear()
+            leaf.cleared = place
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.zeros.append(ZeroGrad(self.tick(), optimizer, numbers, place))
 
@@ -160,17 +178,24 @@ class Engine:
         place: Place | None,
         iteration: int | None,
         inside: bool = False,
-    ) -> None:
-        """An optimizer applied gradients; `leaves` is None where they cannot be told."""
+    ) -> bool:
+        """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd."""
         when = self.tick()
         empty, stale, piled = [], [], []
+        never = self.never.setdefault(identity, set(leaves or ()))
         for leaf in leaves or ():
+            filled = identity in leaf.filled
+            leaf.filled.discard(identity)
             if leaf.doubt or leaf.has is None:
                 leaf.store.doubt = True
+                never.discard(leaf)
                 continue
             if not leaf.has:
-                empty.append(leaf.node.number)
+                if filled:
+                    empty.append(leaf.node.number)
+                    self.zeros.append(ZeroGrad(when, optimizer, (leaf.node.number,), leaf.cleared))
                 continue
+            never.discard(leaf)
             if identity in leaf.applied:
                 stale.append(leaf.node.number)
             if leaf.piled:
@@ -183,6 +208,7 @@ class Engine:
         self.steps.append(
             Step(when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
         )
+        return bool(piled or stale or empty)
 
     def run(
         self,
@@ -307,8 +333,11 @@ class Engine:
             if node.leaf and (inputs is None or node.leaf.tensor in inputs):
                 node.leaf.piled = node.leaf.piled or bool(node.leaf.has and node.leaf.applied)
                 node.leaf.has = True
+                node.leaf.filled = set(self.owners)
                 node.leaf.applied.clear()
                 node.leaf.grad = None
         for node in maybe:
             if node.leaf and not node.leaf.has:
                 node.leaf.has = None
+                for never in self.never.values():
+                    never.discard(node.leaf)

@@ -5,7 +5,9 @@ NOTE [ How long a loop is walked ]
 1. A loop known to be short (`WHOLE` turns) is walked to its end.
 2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
    second. That there are at least two turns is the one thing assumed of data.
-3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice.
+3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
+   what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
+   old gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
-__all__ = ["Iteration", "iterate", "lengthen", "turns"]
+__all__ = ["Iteration", "at_least", "iterate", "lengthen", "turns"]
 
 WHOLE = 6
 LONGEST = 34
@@ -101,9 +103,13 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -
 
 def lengthen(m: Machine, modulus: int) -> None:
     """A known condition on a counter: lets the loops around it run until it came true twice."""
-    if not 1 < modulus <= (LONGEST - 2) // 2:
-        return
+    if 1 < modulus <= (LONGEST - 2) // 2:
+        at_least(m, 2 * modulus + 1)
+
+
+def at_least(m: Machine, turns: int) -> None:
+    """Lets the loops around this place run so many turns."""
     for frame in m.frames[-3:]:
         if frame.loops:
             loop = frame.loops[-1]
-            loop.want = max(loop.want, 2 * modulus + 1)
+            loop.want = max(loop.want, turns)

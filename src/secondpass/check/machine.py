@@ -96,6 +96,9 @@ class Machine:
         """How often each pass, step and call of a function was come to: (file, line) -> times."""
         self.called: set[tuple[str, int]] = set()
         """(file, line) of functions that were entered."""
+        self.keep: list[Any] = []
+        self.ran: dict[tuple[str, int, str], None] = {}
+        """(file, line, function) of the statements that ran."""
         self.short = 0
         """How many loops that will be cut short are being walked: what grows in them is loose."""
         self.cuts = 0

@@ -58,6 +58,14 @@ def written(node: ast.AST | None) -> str:
     return ast.unparse(node.value) if isinstance(node, ast.Attribute) else ""
 
 
+def base_name(node: ast.AST | None) -> str:
+    """What an in-place method changes: `raw` of `raw[..., 2:4].exp_().mul_(2)`."""
+    here = node.value if isinstance(node, ast.Attribute) else None
+    while isinstance(here, ast.Subscript) or (isinstance(here, ast.Call) and isinstance(here.func, ast.Attribute)):
+        here = here.value if isinstance(here, ast.Subscript) else here.func.value  # type: ignore[attr-defined]
+    return ast.unparse(here) if here is not None else ""
+
+
 def _grad(m: Machine, tensor: Tensor) -> Any:
     leaf = tensor.leaf
     if leaf is None:
@@ -99,7 +107,7 @@ def _method(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict
     if name in CREATION:
         return Tensor(True if kwargs.get("requires_grad") is True else False)
     if name.endswith("_") and not name.startswith("_") and name[:-1]:
-        return operate_in_place(m, name[:-1], tensor, args, written(node))
+        return operate_in_place(m, name[:-1], tensor, args, base_name(node))
     if name in ("split", "chunk", "unbind", "tensor_split", "split_with_sizes"):
         return parts(m, tensor, name, args, kwargs)
     if name.startswith("__"):
@@ -191,7 +199,7 @@ def _where(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], 
 
 
 def _copy(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Any:
-    return operate_in_place(m, "copy_", tensor, args[:1], written(node))
+    return operate_in_place(m, "copy_", tensor, args[:1], base_name(node))
 
 
 def _uniform(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Any:

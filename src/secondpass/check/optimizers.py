@@ -8,7 +8,7 @@ from typing import Any
 from ..record import Owner
 from .graph import Leaf
 from .library import CLASSES, models
-from .loops import iterate
+from .loops import at_least, iterate
 from .machine import Machine
 from .sight import look
 from .values import Dict, List, Object, Tensor, Unknown
@@ -48,6 +48,7 @@ def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     whole = _gather(m, given, leaves)
     owner.hidden["leaves"] = list(dict.fromkeys(leaves))
     owner.hidden["whole"] = whole
+    owner.hidden["made"] = m.place()
     owner.attrs["param_groups"] = List([Dict({"params": List([leaf.tensor for leaf in leaves]), "lr": Unknown(plain=True)})])
     owner.attrs["state"] = Unknown(plain=True)
     _own(m, owner)
@@ -55,8 +56,15 @@ def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 def _own(m: Machine, owner: Object) -> None:
     name = owner.hidden.get("name", "")
-    numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()))
-    m.engine.owners[id(owner)] = Owner(name, numbers)
+    numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()) if leaf.tensor.needs)
+    steps = owner.hidden.get("steps", 0)
+    sure = owner.hidden.get("whole", False) and not owner.loose and steps
+    never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if leaf.tensor.needs and not leaf.doubt]
+    never = sorted(never, reverse=True) if sure else []
+    orphans = tuple(n for n in never if n not in m.engine.held)
+    m.engine.owners[id(owner)] = Owner(
+        name, numbers, tuple(never), orphans, steps, owner.hidden.get("first"), owner.hidden.get("made")
+    )
 
 
 def name_optimizer(m: Machine, owner: Object, name: str) -> None:
@@ -88,12 +96,17 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def _apply(m: Machine, owner: Object, inside: bool) -> None:
     leaves = owner.hidden.get("leaves")
     m.visit()
+    m.keep.append(owner)  # its identity must not be given to another object
     if leaves is not None and (owner.loose or not owner.hidden.get("whole", False)):
         for leaf in leaves:
             leaf.store.doubt = True
         leaves = None
-    look(m)
-    m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), inside)
+    look(m, modules=owner.hidden.setdefault("steps", 0) < 3)
+    owner.hidden["steps"] += 1
+    owner.hidden.setdefault("first", m.engine.clock)
+    if m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), inside):
+        at_least(m, 5)
+    _own(m, owner)
 
 
 def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:

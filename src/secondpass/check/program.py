@@ -58,7 +58,7 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
     made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
-        found = diagnose(trace(m.engine, sources, ended))
+        found = diagnose(trace(m, sources, ended))
         made.findings = tuple(f for f in found if whole or not ended or f.severity == "error")
     return made
 

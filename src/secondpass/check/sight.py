@@ -18,8 +18,9 @@ WIDEST = 24
 
 
 class _Look:
-    def __init__(self, m: Machine) -> None:
+    def __init__(self, m: Machine, modules: bool) -> None:
         self.m = m
+        self.modules = modules
         self.when = m.engine.clock
         self.seen: set[int] = set()
         self.found: list[Sighting] = []
@@ -33,6 +34,15 @@ class _Look:
             return
         self.seen.add(id(value))
         if isinstance(value, Object):
+            if "leaves" in value.hidden:
+                return
+            if self.modules and value.cls.derives("torch.nn.Module"):
+                from .layers import parameters
+
+                for label, tensor in parameters(value).items():
+                    if tensor.leaf is not None:
+                        self.m.engine.held.add(tensor.leaf.node.number)
+                        tensor.leaf.rename(f"{name}.{label}")
             for attr, item in list(value.attrs.items()):
                 self.value(item, f"{name}.{attr}", "attribute", function, (*chain, f".{attr}"), depth + 1)
             items = value.hidden.get("items")
@@ -94,9 +104,11 @@ def _alive(node: GraphNode) -> bool:
     return False
 
 
-def look(m: Machine) -> None:
+def look(m: Machine, modules: bool = False) -> None:
     """Notes what the names of all frames hold, at the beginning of the next event."""
-    view = _Look(m)
+    view = _Look(m, modules)
+    if modules:
+        m.engine.held.clear()
     modules = {}
     for frame in reversed(m.frames):
         modules[frame.module.file] = frame.module

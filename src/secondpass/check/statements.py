@@ -37,9 +37,11 @@ CONTINUE = object()
 def block(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Any:
     """Executes statements until one of them leaves the block."""
     frame = m.frames[-1]
+    file, function = frame.module.file, frame.function
     for node in body:
         m.spend()
         frame.line = node.lineno
+        m.ran[file, node.lineno, function] = None
         meaning = _MEANING.get(type(node))
         if meaning is not None:
             signal = meaning(m, node, scope)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..autograd.ops import Op
 from .graph import GraphNode
+from .loops import at_least
 from .machine import Machine
 from .rows import NO_HISTORY, composed, row
 from .values import Object, Store, Stream, Tensor, Unknown
@@ -200,6 +201,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
+    if m.short and any(p.place is node.place and p.op == node.op and p.loops != node.loops for p in certain):
+        at_least(m, 8)  # a sum that is built from itself
     names = {n for n in inputs if _may_need(inputs[n])}
     sure = {n for n in inputs if _does_need(inputs[n])}
     node.saved = op.saved(names) if op.edges else ()

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from ..record import Node, Trace
+from ..record import Holding, Node, Place, Trace
 from .graph import Engine
+from .machine import Machine
 
 __all__ = ["swallow", "trace"]
 
@@ -18,8 +19,23 @@ def swallow(engine: Engine, before: int) -> None:
         engine.failures[before - 1] = dataclasses.replace(engine.failures[before - 1], swallowed=True)
 
 
-def trace(engine: Engine, sources: Mapping[str, str], ended: bool) -> Trace:
+def _running(engine: Engine) -> Iterator[Holding]:
+    """Sums that were built from what the same name held before: their history grows."""
+    last: dict[str, tuple[int, int]] = {}
+    for seen in engine.sightings:
+        before, length = last.get(seen.name, (-1, 0))
+        if seen.number == before:
+            continue
+        parents = {p.number for p in engine.nodes[seen.number].parents}
+        length = length + 1 if before in parents else 0
+        last[seen.name] = (seen.number, length)
+        if length:
+            yield Holding(seen.when, seen.name, "running", length, (seen.name,))
+
+
+def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
     """The record of one reading."""
+    engine = m.engine
     nodes = {
         n.number: Node(
             n.number,
@@ -44,10 +60,11 @@ def trace(engine: Engine, sources: Mapping[str, str], ended: bool) -> Trace:
         writes=tuple(engine.writes),
         cuts=tuple(engine.cuts),
         sightings=tuple(engine.sightings),
-        holdings=tuple(engine.holdings),
+        holdings=(*engine.holdings, *_running(engine)),
         failures=tuple(engine.failures),
         owners=tuple(engine.owners.values()),
         ended=ended,
         producer="check",
         sources=dict(sources),
+        called=tuple(Place(*key) for key in m.ran),
     )

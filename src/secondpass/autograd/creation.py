@@ -11,6 +11,7 @@ import numpy as np
 from .dtypes import array_type, default, device
 from .graph import GraphError
 from .random import default_generator
+from .state import state
 from .tensors import Tensor
 
 __all__ = [
@@ -34,6 +35,8 @@ def _plain(data: Any) -> Any:
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new leaf with a copy of the data."""
+    if state.listener is not None and isinstance(data, Tensor) and data.requires_grad:
+        state.listener.cut(data, "wrap")
     array = np.array(_plain(data), None if dtype is None else array_type(dtype))
     if array.dtype.kind not in "fiub":
         raise TypeError(f"a tensor cannot be made of {array.dtype} data")

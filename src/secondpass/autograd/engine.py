@@ -102,8 +102,8 @@ class Walk:
                 needed = [e is not None for e in edges]
             else:
                 needed = [e is not None and bool(exec_.get(e[0])) for e in edges]
-            walked.append(node)
             outgoing = node.apply(incoming, needed, self)
+            walked.append(node)
             if not retain:
                 node.release(self)
             for i, edge in enumerate(edges):

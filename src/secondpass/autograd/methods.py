@@ -247,6 +247,7 @@ def _item(t: Tensor) -> Any:
 def _numpy(t: Tensor, force: bool = False) -> Any:
     if not force:
         functions.no_history(t, "numpy()")
+    _cut(t, "numpy")
     return t._a
 
 

@@ -137,7 +137,7 @@ def backward(
                 targets.append(edge_of(t) or edges[0])
         walk = Walk("backward", edges, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     except BaseException as error:
-        _tell(error)
+        _tell("backward", error)
         raise
     _run(walk, grads)
 
@@ -171,7 +171,7 @@ def grad(
         retain = create_graph if retain_graph is None else retain_graph
         walk = Walk("grad", edges, retain, create_graph, targets)
     except BaseException as error:
-        _tell(error)
+        _tell("grad", error)
         raise
     found = _run(walk, grads)
     for i, (g, t) in enumerate(zip(found, wanted, strict=True)):
@@ -187,11 +187,11 @@ def grad(
     return tuple(found)
 
 
-def _tell(error: BaseException) -> None:
+def _tell(kind: str, error: BaseException) -> None:
     if state.listener is not None:
-        state.listener.failed(error)
+        state.listener.failed(kind, error)
 
 
 def _told(error: RuntimeError) -> RuntimeError:
-    _tell(error)
+    _tell("grad", error)
     return error

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
+from collections.abc import Iterator
+from types import CodeType, FrameType
 
 from ..record import Place
 
-__all__ = ["Spot", "here", "place", "stack"]
+__all__ = ["Spot", "frames", "here", "place", "stack"]
 
 Spot = tuple[CodeType, int]
 """A code object and a line: cheap to take, turned into a Place only when somebody reads it."""
@@ -39,15 +40,17 @@ def place(spot: Spot | None) -> Place | None:
     return Place(file, line, "" if code.co_name == "<module>" else code.co_name)
 
 
-def stack(limit: int = 16) -> tuple[Place, ...]:
+def frames(limit: int = 16) -> Iterator[FrameType]:
     """The user's frames, innermost first."""
-    frame, found = sys._getframe(1), []
-    while frame is not None and len(found) < limit:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and limit:
         if not frame.f_code.co_filename.startswith(_OURS):
-            spot = place((frame.f_code, frame.f_lineno))
-            if spot is not None:
-                found.append(spot)
-        if frame.f_back is None:
-            break
+            limit -= 1
+            yield frame
         frame = frame.f_back
-    return tuple(found)
+
+
+def stack() -> tuple[Place, ...]:
+    """The user's lines, innermost first."""
+    found = (place((frame.f_code, frame.f_lineno)) for frame in frames())
+    return tuple(p for p in found if p is not None)

@@ -282,6 +282,8 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
         raise _as_pytorch(op, error) from None
     edges = _edges(op, inputs) if state.enabled and op.formulas else None
     if edges is None:
+        if state.listener is not None and state.walk is None and any(t is not None and t.requires_grad for t in inputs):
+            state.listener.cut(inputs[0], "compare" if state.enabled else "no_grad")
         if op.several:
             return tuple([_result(op, inputs, one, None, i) for i, one in enumerate(out)])
         return _result(op, inputs, out, None, 0)
@@ -337,7 +339,7 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
             "location. Clone the tensor before the operation.", "other",
         )  # fmt: skip
     _write(op, target, inputs, params)
-    bump(target)
+    bump(target, "[...] =" if op.name == "index_put" else op.name.rstrip("_") + "_")
     if node is not None:
         rebase(target, node)
         if op.plan:

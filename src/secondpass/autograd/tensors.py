@@ -50,6 +50,8 @@ class Tensor:
     _grad: Tensor | None = None
     _wrapped: bool = False
     """A Python number: hooks on what is saved do not see it."""
+    _number: int = 0
+    """A leaf's number in a trace: below zero once it has one."""
     name: str | None = None
 
     def __init__(self, array: Any, requires_grad: bool = False) -> None:
@@ -215,10 +217,10 @@ def edge_of(t: Tensor) -> Edge | None:
     return found, 0
 
 
-def bump(t: Tensor) -> None:
-    """Notes that the memory of a tensor has changed."""
+def bump(t: Tensor, how: str = "") -> None:
+    """Notes that the memory of a tensor has changed; `how` is given where the user asked for it."""
     counter = t._c
     counter[0] += 1
     counter[1:] = (here(2),)
-    if state.listener is not None:
-        state.listener.write(t, "")
+    if how and state.listener is not None:
+        state.listener.write(t, how)

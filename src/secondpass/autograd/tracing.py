@@ -1,3 +1,241 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""placeholder"""
-def trace(): ...
+"""Says what happens to the graph as a `record.Trace`.
+
+    with secondpass.autograd.trace() as watched:
+        ...
+    watched.trace        # can be asked for at any time, also after a failure
+
+NOTE [ What a listener may hold ]
+Numbers, names and places, and weak references: never a tensor or a node. Being watched changes no lifetime.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import weakref
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from .. import record
+from .place import here, place, stack
+from .sightings import look
+from .state import state
+from .tensors import AccumulateGrad, Tensor
+
+__all__ = ["Trace", "trace"]
+
+_KINDS = ("backward-twice", "inplace", "no-grad", "freed-access", "double-backward")
+_TARGETS = {
+    "detach": r"([\w.\[\]\"']+)\.detach", "item": r"([\w.\[\]\"']+)\.item", "data": r"([\w.\[\]\"']+)\.data",
+    "numpy": r"([\w.\[\]\"']+)\.(?:numpy|tolist)", "wrap": r"tensor\(\s*([\w.\[\]\"']+)",
+    "write": r"^\s*([\w.]+(?:\[[^\]]*\])*?)\s*(?:\.\w+_\(|\[[^\]]*\]\s*=|[-+*/]=)",
+}  # fmt: skip
+
+
+class Trace:
+    """Listens while its `with` lasts."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, record.Node] = {}
+        self._events: list[Any] = []
+        self._spent: set[int] = set()
+        self._applied: dict[int, tuple[Any, int, str]] = {}
+        """The gradients that steps have applied: the tensor (weakly), its version, the optimizer."""
+        self._piled: set[int] = set()
+        """Leaves where a pass has added to such a gradient."""
+        self._owners: dict[int, record.Owner] = {}
+        self._begun: dict[int, tuple[int, tuple[record.Place, ...], set[int], bool]] = {}
+        self._times: Counter[Any] = Counter()
+        self._cuts: set[Any] = set()
+        self._ended = False
+        self._when = -1
+
+    def __enter__(self) -> Trace:
+        self._outer, state.listener = state.listener, self
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        state.listener = self._outer
+        self._ended = error is None
+        if error is None or not any(f.message == str(error) for f in self._events if isinstance(f, record.Failure)):
+            self._swallow(None)
+        else:
+            self._swallow(str(error))
+
+    def _swallow(self, raised: str | None) -> None:
+        self._events = [
+            replace(e, swallowed=True) if isinstance(e, record.Failure) and e.message != raised else e
+            for e in self._events
+        ]
+
+    # --- what the listener is told
+    def node(self, node: Any) -> None:
+        """A node was made."""
+        kept = [e[2] for e in node.saved if e[2] is not None]
+        arrays = [getattr(k, "_a", k) for k in kept if not (isinstance(k, Tensor) and (k._req or k._base is not None and k._base._req))]
+        self._nodes[node.number] = record.Node(
+            node.number, node.name(), self._parents(node), node.saves,
+            sum(a.nbytes for a in {id(a): a for a in arrays if hasattr(a, "nbytes")}.values()),
+            place(node.spot), stack(), self._when,
+        )  # fmt: skip
+
+    def begin(self, walk: Any) -> None:
+        """A pass begins."""
+        self._when += 1
+        held = {n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version}
+        self._begun[walk.number] = (self._when, stack(), held, len(self._begun) > 0)
+        for name, kind, tensor, function in look():
+            fn = tensor._fn
+            if fn is None and tensor._req:
+                self._leaf(tensor, name)
+            elif fn is not None:
+                self._events.append(record.Sighting(self._when, name, kind, fn.number, fn.spent, function))
+
+    def end(self, walk: Any, error: BaseException | None) -> None:
+        """A pass has come to its end."""
+        when, frames, held, nested = self._begun.pop(walk.number)
+        numbers = [self._number(n) for n in walk.walked]
+        self._spent.update(n.number for n in walk.walked if n.freed_by is walk)
+        self._times[walk.spot] += 1
+        kept = sum(self._nodes[n].bytes or 0 for n in numbers if n in self._nodes) if walk.retain else None
+        self._events.append(record.Pass(
+            when, walk.kind, tuple(self._number(n) for n, _ in walk.roots),
+            None if walk.inputs is None else tuple(self._number(n) for n, _ in walk.inputs),
+            walk.retain, walk.create, place(walk.spot), frames, frozenset(numbers), "failed" if error else "ok",
+            kept_bytes=kept, iteration=self._times[walk.spot], nested=nested,
+        ))  # fmt: skip
+        for node in walk.walked:
+            if isinstance(node, AccumulateGrad):
+                number = self._number(node)
+                if number in held and self._applied[number][0]() is node.variable._grad:
+                    self._piled.add(number)
+                self._applied.pop(number, None)
+        if error is not None:
+            self._fail(error, when)
+
+    def failed(self, kind: str, error: BaseException) -> None:
+        """A pass could not even begin, or did not find what it was asked for."""
+        if getattr(error, "kind", "") == "no-grad":
+            self._when += 1
+            spot = here()
+            self._times[spot] += 1
+            self._events.append(record.Pass(
+                self._when, kind, (), place=place(spot), stack=stack(), walked=frozenset(), outcome="failed",
+                iteration=self._times[spot],
+            ))  # fmt: skip
+        self._fail(error, self._when)
+
+    def step(self, optimizer: Any) -> None:
+        """An optimizer is about to apply gradients."""
+        self._when += 1
+        spot, name = here(), type(optimizer).__name__
+        self._times[spot] += 1
+        leaves = {self._leaf(p): p for p in optimizer.parameters()}
+        stale = tuple(n for n, p in leaves.items() if p._grad is not None and self._again(n, p, name))
+        empty = tuple(n for n, p in leaves.items() if p._grad is None)
+        self._events.append(record.Step(
+            self._when, name, tuple(leaves), place(spot), empty, stale, tuple(n for n in leaves if n in self._piled),
+            self._times[spot], inside=bool(self._begun), number=state.number,
+        ))  # fmt: skip
+        owner = self._owners.get(id(optimizer), record.Owner(name, tuple(leaves), tuple(leaves), (), 0, self._when))
+        self._owners[id(optimizer)] = replace(
+            owner, never=tuple(n for n in owner.never if n in empty), steps=owner.steps + 1
+        )
+        for number, p in leaves.items():
+            self._piled.discard(number)
+            if p._grad is not None:
+                self._applied[number] = (weakref.ref(p._grad), p._grad._version, name)
+
+    def zero_grad(self, owner: Any, leaves: list[Any]) -> None:
+        """Gradients are about to be cleared."""
+        self._when += 1
+        numbers = tuple(self._leaf(p) for p in leaves)
+        self._events.append(record.ZeroGrad(self._when, type(owner).__name__, numbers, place(here())))
+        for number in numbers:
+            self._applied.pop(number, None)
+            self._piled.discard(number)
+
+    def write(self, tensor: Any, how: str) -> None:
+        """A tensor was changed in place."""
+        self._when += 1
+        leaf = self._leaf(tensor) if tensor._req and tensor._fn is None else None
+        self._events.append(record.Write(self._when, _written("write"), leaf, place(here()), how))
+
+    def cut(self, tensor: Any, kind: str) -> None:
+        """History ended; said once for each place."""
+        spot = here()
+        if (spot, kind) not in self._cuts:
+            self._cuts.add((spot, kind))
+            self._when += 1
+            self._events.append(record.Cut(self._when, kind, _written(kind), place(spot)))
+
+    # --- numbers
+    def _number(self, node: Any) -> int:
+        return self._leaf(node.variable) if isinstance(node, AccumulateGrad) else int(node.number)
+
+    def _leaf(self, tensor: Tensor, name: str = "") -> int:
+        if tensor._number == 0:
+            state.leaves -= 1
+            tensor._number = state.leaves
+        number = tensor._number
+        if number not in self._nodes:
+            self._nodes[number] = record.Node(
+                number, "torch::autograd::AccumulateGrad", (), (), 0, when=self._when, leaf=name, spent=False
+            )
+        elif name and not self._nodes[number].leaf:
+            self._nodes[number] = replace(self._nodes[number], leaf=name)
+        return number
+
+    def _parents(self, node: Any) -> tuple[int, ...]:
+        return tuple(self._number(edge[0]) for edge in node.edges if edge is not None)
+
+    def _again(self, number: int, p: Tensor, optimizer: str) -> bool:
+        grad, version, by = self._applied.get(number, (lambda: None, -1, ""))
+        return grad() is p._grad and p._grad is not None and p._grad._version == version and by == optimizer
+
+    def _fail(self, error: BaseException, when: int) -> None:
+        kind, node = getattr(error, "kind", "other"), getattr(error, "node", None)
+        saved = getattr(error, "saved", None)
+        entry = next((e for e in node.saved if e[0] == saved and isinstance(e[2], Tensor)), None) if node is not None else None
+        leaf = self._leaf(entry[2]) if entry is not None and entry[2]._req and entry[2]._fn is None else None
+        self._events.append(record.Failure(
+            when, kind if kind in _KINDS else "other", str(error), None if node is None else self._number(node),
+            place(here()), stack(), saved=saved, leaf=leaf,
+        ))  # fmt: skip
+
+    # --- the record
+    @property
+    def trace(self) -> record.Trace:
+        """Everything so far, as plain data."""
+        by: dict[type, list[Any]] = {}
+        for event in self._events:
+            by.setdefault(type(event), []).append(event)
+        nodes = {n: replace(v, spent=n in self._spent) if n >= 0 else v for n, v in sorted(self._nodes.items())}
+        ordered = {kind: tuple(sorted(found, key=lambda e: e.when)) for kind, found in by.items()}
+        return record.Trace(
+            nodes, ordered.get(record.Pass, ()), ordered.get(record.Step, ()), ordered.get(record.ZeroGrad, ()),
+            ordered.get(record.Write, ()), ordered.get(record.Cut, ()), ordered.get(record.Sighting, ()),
+            failures=ordered.get(record.Failure, ()), owners=tuple(self._owners.values()), ended=self._ended,
+            producer="autograd", sources=self._sources(),
+        )  # fmt: skip
+
+    def _sources(self) -> dict[str, str]:
+        files = {p.file for e in self._events if (p := getattr(e, "place", None)) is not None}
+        files |= {n.place.file for n in self._nodes.values() if n.place is not None}
+        return {f: text for f in sorted(files) if (text := "".join(linecache.getlines(f)))}
+
+
+def _written(kind: str) -> str:
+    """What an expression acts on, read from the user's line."""
+    spot = here(3)
+    if spot is None or kind not in _TARGETS:
+        return ""
+    found = re.search(_TARGETS[kind], linecache.getline(spot[0].co_filename, spot[1]))
+    return found.group(1) if found else ""
+
+
+def trace() -> Trace:
+    """A context manager that writes down what happens to the graph."""
+    return Trace()

@@ -111,17 +111,17 @@ class _Cell(Module):
 
     def __call__(self, x: Tensor, state: Any = None) -> Any:
         """One step, of a batch or of a single item."""
+        given = state if isinstance(state, tuple) else (state,)
+        for t in (x, *given):
+            if t is not None and t._a.ndim not in (1, 2):
+                raise ValueError(f"{type(self).__name__}: Expected a tensor of 1D or 2D, got {t._a.ndim}D instead")
         if x._a.ndim != 1:
             return super().__call__(x, state)
-        many = [None if t is None else T.unsqueeze(t, dim=0) for t in (state if isinstance(state, tuple) else (state,))]
+        many = [None if t is None else T.unsqueeze(t, dim=0) for t in given]
         out = super().__call__(T.unsqueeze(x, dim=0), tuple(many) if isinstance(state, tuple) else many[0])
         return tuple(T.squeeze_dim(t, dim=0) for t in out) if isinstance(out, tuple) else T.squeeze_dim(out, dim=0)
 
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        if x._a.ndim not in (1, 2):
-            raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {x._a.ndim}D instead")
-        if h._a.ndim not in (1, 2):
-            raise ValueError(f"{type(self).__name__}: Expected hidden to be 1D or 2D, got {h._a.ndim}D instead")
         if x._a.shape[-1] != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x._a.shape[-1]} expected {self.input_size}")
         if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:

@@ -64,7 +64,7 @@ class Optimizer:
             for p in group["params"]:
                 if p._grad is not None:
                     self.update(p, p._grad._a, group, self.state.setdefault(p, {}))
-                    bump(p)
+                    bump(p, "step")
         return loss
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who holds tensors with history: the names in the user's frames, one level of objects and containers deep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from .nn.modules import Module
+from .place import frames
+from .tensors import Tensor
+
+__all__ = ["Seen", "look"]
+
+Seen = tuple[str, str, Tensor, str]
+"""Name as the source writes it, kind of holder, the tensor, the function whose frame has the name."""
+
+_MANY = 256
+"""Containers are looked through up to here: a longer one is named by its first items all the same."""
+
+
+def look() -> Iterator[Seen]:
+    """The tensors that the user's frames hold, innermost frame first."""
+    for frame in frames():
+        function = "" if frame.f_code.co_name == "<module>" else frame.f_code.co_name
+        for name, value in _names(frame):
+            kind = "cell" if name in frame.f_code.co_freevars else "local" if function else "global"
+            for shown, how, tensor in _inside(name, kind, value):
+                yield shown, how, tensor, function
+
+
+def _names(frame: FrameType) -> list[tuple[str, Any]]:
+    found = frame.f_locals
+    return [(n, v) for n, v in found.items() if not n.startswith("__")]
+
+
+def _inside(name: str, kind: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Tensor]]:
+    if isinstance(value, Tensor):
+        yield name, kind, value
+    elif depth > 2 or isinstance(value, (str, bytes, int, float, type)):
+        return
+    elif isinstance(value, dict):
+        for key, item in list(value.items())[:_MANY]:
+            yield from _inside(f'{name}["{key}"]' if isinstance(key, str) else f"{name}[...]", "slot", item, depth + 1)
+    elif isinstance(value, (list, tuple)) or type(value).__name__ == "deque":
+        for item in list(value)[:_MANY]:
+            yield from _inside(f"{name}[...]", "slot", item, depth + 1)
+    elif isinstance(value, Module) or hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _SKIPPED:
+        for key, item in list(vars(value).items())[:_MANY]:
+            if not key.startswith("__"):
+                yield from _inside(f"{name}.{key}", "attribute", item, depth + 1)
+
+
+_SKIPPED = frozenset({"builtins", "numpy", "secondpass", "types", "functools", "re", "random"})

@@ -32,9 +32,9 @@ OWN = [
 
 def translated(source: str) -> str:
     """The same program over the specification: only its imports change."""
-    source = re.sub(r"^(\s*(?:import|from) )torch\b", r"\1secondpass.autograd", source, flags=re.MULTILINE)
-    source = re.sub(r"^(\s*import secondpass\.autograd)\s*$", r"\1 as torch", source, flags=re.MULTILINE)
-    return re.sub(r"^(\s*import secondpass\.autograd\.nn as nn), torch$", r"\1, secondpass.autograd as torch", source, flags=re.MULTILINE)
+    source = re.sub(r"^([ \t]*(?:import|from) )torch\b", r"\1secondpass.autograd", source, flags=re.MULTILINE)
+    source = re.sub(r"^([ \t]*import secondpass\.autograd)[ \t]*$", r"\1 as torch", source, flags=re.MULTILINE)
+    return re.sub(r"^([ \t]*import secondpass\.autograd\.nn as nn), torch$", r"\1, secondpass.autograd as torch", source, flags=re.MULTILINE)
 
 
 def outcome(source: str, library: Any) -> tuple[str, int, dict[str, Any]]:

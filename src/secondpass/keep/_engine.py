@@ -177,4 +177,4 @@ def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
     changed = {id(value) for group in optimizer.param_groups for value in group["params"]}
     for frame in list(_engine.frames):
         if frame.finished is None and frame.changed_by(changed):
-            frame.finish_for_good("an optimizer changed its parameters")
+            frame.conclude("an optimizer changed its parameters", for_good=True)

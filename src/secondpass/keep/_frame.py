@@ -141,7 +141,7 @@ class Frame:
 
     def add_run(self, run: Run) -> None:
         for other in self.live()[-1:]:
-            other.settle_copies()  # its copies ran while the last unit did
+            other.make_way()
         self.runs.append(weakref.ref(run))
         for key, size in run.boundary.items():
             if self.boundary.setdefault(key, size) is size:
@@ -205,7 +205,7 @@ class Frame:
 
     def refuse(self, smallest: int) -> None:
         budget = self.keeper.budget
-        self.finish("the budget cannot be met")
+        self.finish("the budget cannot be met", for_good=True)
         raise BudgetError(
             f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
             f"{readable(smallest)} ({smallest} bytes), of which {readable(self.fixed())} are the arguments of the "
@@ -257,13 +257,13 @@ class Frame:
 
     # The end -------------------------------------------------------------------------------------------------------
 
-    def finish(self, why: str) -> None:
-        """Lets go of everything; see NOTE [ The life of a frame ] 2."""
+    def finish(self, why: str, for_good: bool = False) -> None:
+        """Lets go of everything; see NOTE [ The life of a frame ] 2. `for_good` where no pass can be right any more."""
         if self.in_pass:
             return
         self.finished = why
         for run in self.live():
-            run.forget(why)
+            run.forget(why, for_good)
         if self._released() is None:
             nodes = self.nodes()
             if nodes:
@@ -289,17 +289,17 @@ class Frame:
             replaying.depth -= 1
         return walk([value.grad_fn for value in tensors(result)], inside)
 
-    def finish_for_good(self, why: str) -> None:
+    def conclude(self, why: str, for_good: bool) -> None:
         """As `finish`, and the number of passes it had is what later calls may expect."""
         if self.passes and not self.in_pass:
             self.keeper.learn_passes(len(self.passes))
-        self.finish(why)
+        self.finish(why, for_good)
 
     def abandon(self) -> None:
         """The forward failed."""
         self.finished = "its forward failed"
         for run in self.live():
-            run.forget(self.finished)
+            run.forget(self.finished, for_good=True)
 
     def lines(self, number: int) -> list[Line]:
         """For the ledger."""

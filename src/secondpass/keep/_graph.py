@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Node", "hook", "node_of", "saved", "slots", "storage_of", "walk"]
+__all__ = ["Node", "hook", "node_of", "same_bits", "saved", "slots", "storage_of", "walk"]
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
 
@@ -93,3 +93,21 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
         return storage._cdata, storage.nbytes()
     except (RuntimeError, NotImplementedError, AttributeError):
         return 0, 0
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Equal, and where not: two NaNs are not equal but may well be the same bits.
+
+    Bytes are not compared: they are workspaces of fused kernels (cuDNN, oneDNN), with gaps that nobody writes to.
+    """
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype == torch.uint8:
+        return True
+    if one.layout != torch.strided or one.is_quantized or torch.equal(one, other):
+        return True
+    try:
+        left, right = one.contiguous().reshape(-1), other.contiguous().reshape(-1)
+        return torch.equal(left.view(torch.uint8), right.view(torch.uint8))
+    except RuntimeError:
+        return False

@@ -207,7 +207,7 @@ class Keeper:
         """A new call begins: older ones that have had their passes are over."""
         for frame in list(self.frames):
             if frame.finished is None and frame.passes and len(frame.passes) >= (self.passes or 1):
-                frame.finish_for_good("a new call began")
+                frame.conclude("a new call began", for_good=False)
 
     def close(self) -> None:
         for frame in list(self.frames):

@@ -13,9 +13,12 @@ from typing import Any
 import torch
 
 from ._errors import RepeatError, spent
-from ._graph import Node, hook, saved, slots, storage_of, walk
+from ._graph import Node, hook, same_bits, saved, slots, storage_of
 
 __all__ = ["Released", "built_between", "release_spent", "weigh"]
+
+
+_SAMPLES, _VALUES = 64, 64
 
 
 def built_between(start: int, end: int) -> Callable[[Node], bool]:
@@ -68,10 +71,14 @@ class Released:
         self._names: list[str] = []
         self._data: dict[int, torch.Tensor] = {}
         self._wanted: set[int] = set()
+        self._samples: dict[int, torch.Tensor] = {}
         self.times = 0
 
     def release(self, nodes: list[Node], fixed: set[int]) -> None:
-        """Lets go of everything but aliases of parameters and arguments."""
+        """Lets go of everything but aliases of parameters and arguments.
+
+        A few values of some buffers are remembered: a forward that cannot be repeated shall not give wrong gradients.
+        """
         self._names = [node.name() for node in nodes]
         number = -1
         for node in nodes:
@@ -83,6 +90,8 @@ class Released:
                 # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
                 if value is None or storage_of(value)[0] in fixed:
                     continue
+                if len(nodes) < _SAMPLES or number % (len(nodes) // _SAMPLES) == 0:
+                    self._samples[number] = _sample(value).clone()
                 del value
                 if hook(handle, _Numbered(number), self._read):
                     self._wanted.add(number)
@@ -105,11 +114,22 @@ class Released:
                     value = saved(node, name, place)
                     if value is None:
                         raise RepeatError(f"the kept forward is not repeatable: {node.name()} saved nothing this time.")
+                    if number in self._samples and not same_bits(_sample(value), self._samples[number]):
+                        raise RepeatError(f"the kept forward is not repeatable: {node.name()} has other values now.")
                     self._data[number] = value.detach()
         self.times += 1
 
     def end_pass(self) -> None:
         self._data.clear()
+
+
+def _sample(value: torch.Tensor) -> torch.Tensor:
+    value = value.detach()
+    while value.dim() and value.numel() > _VALUES and value.shape[0] > 1:
+        value = value[-1] if value.dim() > 1 else value[-_VALUES:]
+        if value.dim() == 1:
+            return value[-_VALUES:]
+    return value
 
 
 class _Numbered:

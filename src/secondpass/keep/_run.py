@@ -22,7 +22,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from ._errors import KeepError, RepeatError, changed
-from ._graph import storage_of
+from ._graph import same_bits, storage_of
 from ._offload import Host
 from ._state import Surroundings, severed
 from ._tree import tensors
@@ -130,7 +130,16 @@ class Run:
                 break
         if self._host is not None:
             self._send_away()
+        elif self.mode == "recompute" and unit.verified:
+            self.fresh = True  # goes as it is read, or when the next unit needs the room: see `make_way`
         elif self.mode == "recompute":
+            self.evict(self.reason)
+
+    def make_way(self) -> None:
+        """The next unit begins. The last unit's buffers stay: the first pass begins with them, in room it needs anyway."""
+        if self._host is not None:
+            self._host.settle()
+        elif self.mode == "recompute" and self.fresh:
             self.evict(self.reason)
 
     def _pin_once(self, why: str) -> None:
@@ -158,25 +167,26 @@ class Run:
     def evict(self, why: str) -> bool:
         """Drops what is held. The first time, only after a second forward has given the same buffers."""
         with self._lock:
-            if self.unit.pinned is not None:
-                return False
-            if not self.unit.verified and not self._verify():
-                return False
-            self._drop()
-            if self.mode == "retain":
-                self.mode = "recompute"
-            self.reason = why
-            return True
+            if self.unit.pinned is None and (self.unit.verified or self._verify()):
+                self._drop()
+                self.mode, self.reason = "recompute", why
+                return True
+            self.mode, self.fresh = "retain", False
+            return False
 
-    def forget(self, why: str) -> None:
-        """Drops everything, host copies too: nobody is expected to ask again."""
+    def forget(self, why: str, for_good: bool) -> None:
+        """Drops everything, host copies too: nobody is expected to ask again, or nobody can (`for_good`)."""
         with self._lock:
+            if not for_good and self._host is not None and not self.unit.verified:
+                return  # nothing on the device, and no proof that it could be made again
+            if for_good:
+                self._drop()
+            elif self.held and not self.evict(why):
+                return
             if self._host is not None:
                 self._host.clear()
                 for entry in self.entries:
                     entry.host = None
-            if self.unit.pinned is None:
-                self._drop()
             self.reason = why
 
     def _drop(self) -> None:
@@ -200,7 +210,7 @@ class Run:
         return True
 
     def _compare(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
-        if entry.data is None or entry.alias or _same_bits(entry.data, tensor):
+        if entry.data is None or entry.alias or same_bits(entry.data, tensor):
             return None
         return f"buffer {number}, {_describe(entry)}, has other values"
 
@@ -290,7 +300,7 @@ class Run:
         return problem
 
     def settle_copies(self) -> None:
-        """The copies to the host have had their time: the device's memory is given back."""
+        """The forward of the whole call is over: the device's memory is given back."""
         if self._host is not None:
             self._host.settle()
 
@@ -317,16 +327,3 @@ def _dtype(dtype: torch.dtype) -> str:
 
 def _describe(entry: _Entry) -> str:
     return f"{_dtype(entry.dtype)}{list(entry.shape)}"
-
-
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.layout != torch.strided or one.is_quantized:
-        return True
-    if torch.equal(one, other):
-        return True
-    # Two NaNs are not equal but may well be the same bits.
-    try:
-        left, right = one.contiguous().reshape(-1), other.contiguous().reshape(-1)
-        return torch.equal(left.view(torch.uint8), right.view(torch.uint8))
-    except RuntimeError:
-        return False

@@ -1,5 +1,78 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An accumulator of losses keeps old graphs and is itself sent through again."""
+"""An accumulator of losses keeps old graphs and is itself sent through again.
+
+## What happened
+
+A running sum collects losses (`total = total + loss`, an average meter, a list
+that is summed up), and the sum itself went through a pass. In the next
+iteration it got one loss more and went through again: together with the old
+losses, whose graphs the first pass had freed.
+
+## Why PyTorch refuses
+
+A sum of tensors has all their histories. The sum itself saves nothing and
+could be walked again, but behind it stand the graphs of the earlier losses,
+and those are spent.
+
+## How to tell
+
+The first pass over the sum is fine, the second fails, and between them the
+sum was added to and not started anew. `backward()` is called on the
+accumulator, not on the loss of this iteration.
+
+## Remedies
+
+- **item**: where the sum is for reporting, let it be a number
+  (`total += loss.item()`) and send only the new loss through.
+  `total += loss.detach()` keeps it on the device and waits for nothing.
+- **combine-losses**: where several losses should count in one step, sum them
+  up, send the sum through once, after the loop, and step once.
+- **other**: where the sum is sent through every few iterations, start it anew
+  right after each pass.
+
+Gradients add up by themselves: calling `loss.backward()` in each iteration and
+`step()` after the last of them gives the gradient of the sum, with one graph
+alive at a time.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = torch.zeros(())
+for step in range(3):
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    total = total + ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    total.backward()  # step 1: RuntimeError, backward ... a second time
+    optimizer.step()
+```
+
+The sum is for the report:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = 0.0
+for step in range(3):
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True`: the gradients of every earlier loss are then counted again
+in every iteration, with the values from before the steps, and all graphs stay
+in memory. It may run; what it minimizes is something else.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,82 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tensor with history is carried from one iteration to the next."""
+"""A tensor with history is carried from one iteration to the next.
+
+## What happened
+
+An iteration ended, its pass freed its graph, and a name kept a tensor that was
+computed in it: a hidden state, a memory, a moving average, the last output.
+The next iteration built on that tensor, so its graph reaches back into the
+spent one. That name is the carrier. It may be a local variable, an attribute
+(`self.hidden`), a slot of a container or a cell of a closure.
+
+## Why PyTorch refuses
+
+The new loss depends, through the carrier, on everything of the iteration
+before. The pass walks the new part, crosses over into the old one and meets
+nodes whose buffers are gone. The carrier's own last node need not be the one
+that fails: it may save nothing, or lie beside the way of the pass that freed.
+
+## How to tell
+
+The first iteration is fine and the second fails, at the same `backward()`.
+The part that is gone was built one iteration earlier, by the assignment that
+gives the carrier its next value.
+
+## Remedies
+
+- **detach**: `hidden = hidden.detach()` where one iteration hands over to the
+  next. The values go on, the history ends: this is truncated back-propagation
+  through time. Detach every part of a state: an LSTM has two.
+  `secondpass.detach(state)` takes nested states apart, and `secondpass.bptt`
+  walks a sequence in windows.
+
+If gradients should flow across several steps, sum the losses of those steps
+and send the sum through once, then detach.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+cell, read = torch.nn.GRUCell(2, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*cell.parameters(), *read.parameters()], lr=0.1)
+
+hidden = torch.zeros(4, 8)
+for step in range(3):
+    hidden = cell(torch.randn(4, 2), hidden)
+    loss = (read(hidden) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()  # step 1: RuntimeError, backward ... a second time
+    optimizer.step()
+```
+
+Cut between iterations:
+
+```python
+import secondpass.autograd as torch
+
+cell, read = torch.nn.GRUCell(2, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*cell.parameters(), *read.parameters()], lr=0.1)
+
+hidden = torch.zeros(4, 8)
+for step in range(3):
+    hidden = cell(torch.randn(4, 2), hidden.detach())
+    loss = (read(hidden) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True`: every pass walks all earlier iterations again, slower and
+larger each time, until `step()` has changed a weight that an old node saved;
+then it fails with an in-place error (`step-between`). The freed check comes
+first, which is why that error shows only now. `hidden.detach()` on a line of
+its own does nothing: assign what it returns (`detach_()` works in place, but
+not on a view). `hidden.clone()` keeps the history. Zeros in every iteration
+end the error and the memory of the model with it.
+"""
 
 from __future__ import annotations
 

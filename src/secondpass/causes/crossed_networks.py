@@ -1,5 +1,82 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One network's output goes through another network's pass and again through its own."""
+"""One network's output goes through another network's pass and again through its own.
+
+## What happened
+
+Two networks are trained in turn, each with an optimizer of its own: generator
+and discriminator, actor and critic, student and teacher. The output of one
+went, with its history, into the loss of the other. That loss's pass walked
+back through both networks and freed the graph of both. Then the first
+network's own loss, made from the same output, needed its graph again.
+
+## Why PyTorch refuses
+
+The engine knows no networks, only history. A loss of the discriminator on
+`fake` has `fake`'s history, so its pass goes through the generator as well,
+computes gradients there that nobody wants, and frees what it has walked.
+
+Two networks in one program share nothing by themselves. They do when a tensor
+with history goes from one to the other, and only then.
+
+## How to tell
+
+The failing pass and the pass that freed belong to different optimizers. What
+both walk is the output of one network: made once, used in both losses.
+
+## Remedies
+
+- **detach**: give the loss that does not train the network its output without
+  history: `discriminator(fake.detach())`. For that loss it is data.
+- **reorder**: where one loss needs both networks, make its pass first and
+  the step after all passes that share the graph.
+- **recompute**: a forward of its own for the second pass is right as well, at
+  the price of another forward.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
+makes = torch.optim.SGD(make.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+real, fake = torch.randn(8, 4), torch.tanh(make(torch.randn(8, 2)))
+judge_loss = judge(fake).mean() - judge(real).mean()
+judge_loss.backward()  # walks `make` as well, and frees it
+judges.step()
+makes.zero_grad()
+make_loss = -judge(fake).mean()
+make_loss.backward()  # RuntimeError: backward ... a second time
+makes.step()
+```
+
+For the judge, `fake` is data:
+
+```python
+import secondpass.autograd as torch
+
+make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
+makes = torch.optim.SGD(make.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+real, fake = torch.randn(8, 4), torch.tanh(make(torch.randn(8, 2)))
+judge_loss = judge(fake.detach()).mean() - judge(real).mean()
+judge_loss.backward()
+judges.step()
+makes.zero_grad()
+make_loss = -judge(fake).mean()
+make_loss.backward()
+makes.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True` in the first pass. It ends the error; but that pass still
+goes through the other network, for gradients that a later `zero_grad()` must
+throw away. Where that is forgotten, the generator is trained on the sum of
+two opposite losses.
+"""
 
 from __future__ import annotations
 

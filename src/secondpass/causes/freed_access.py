@@ -1,5 +1,71 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Saved tensors are read after they were freed."""
+"""Saved tensors are read after they were freed.
+
+## What happened
+
+Code of your own asked a node for what it saved (`ctx.saved_tensors`,
+`y.grad_fn._saved_result`) after a pass had freed it, or asked a checkpoint for
+a buffer that it had already given away. No second `backward()` is needed: the
+access is what fails.
+
+## Why PyTorch refuses
+
+A node lends out its buffers until it is spent. The error text is the one for a
+second pass, with "or directly access saved tensors" in brackets: both are a
+request for memory that is gone.
+
+Three places where this happens:
+
+- a `ctx`, or a tensor's `grad_fn`, was kept and is read after the pass;
+- `ctx.saved_tensors` is read twice in one `backward` under a checkpoint: every
+  read asks for the buffers again, and a checkpoint hands each out once;
+- with a reentrant checkpoint (`use_reentrant=True`) a tensor with history
+  comes into several blocks by closure or attribute instead of as an argument.
+  The pass inside the first block frees it, and one plain `backward()` fails
+  all by itself.
+
+## How to tell
+
+The innermost line of the traceback is no `backward()` of yours but the access,
+or a `backward` method of a `Function`.
+
+## Remedies
+
+- **reorder**: read what you need before the pass that frees it.
+- **other**: bind the buffers once (`x, y = ctx.saved_tensors`) and use the
+  names; give a checkpointed function all tensors as arguments, or use
+  `use_reentrant=False`; keep a copy of your own where a value has to outlive
+  the pass.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+x = torch.ones(3, requires_grad=True)
+y = torch.exp(x)
+y.sum().backward()
+print(y.grad_fn._saved_result)  # RuntimeError: freed by the line above
+```
+
+Read first, then send through:
+
+```python
+import secondpass.autograd as torch
+
+x = torch.ones(3, requires_grad=True)
+y = torch.exp(x)
+print(y.grad_fn._saved_result)
+y.sum().backward()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True` keeps the buffers of the whole graph for the sake of one
+read. Storing tensors on the context (`ctx.x = x`) hides them from the engine:
+changes in place go unnoticed, and an output that is stored like that may
+never be freed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,78 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors with history are collected and memory grows."""
+"""Tensors with history are collected and memory grows.
+
+## What happened
+
+A list, a meter, an attribute or a running sum takes in a tensor per iteration
+and keeps it, history and all. Its graph cannot die while somebody holds its
+end. With every step more of it stays, and after some hours the program is out
+of memory in a line that has nothing to do with it.
+
+## Why PyTorch does not refuse
+
+Keeping a tensor is no mistake. What it costs depends on what has been walked:
+
+- a loss that has been through its pass holds only the skeleton of its graph:
+  nodes without buffers. That grows slowly, in ordinary memory;
+- a tensor whose branch no pass has walked (an auxiliary output, predictions
+  in validation) holds all its activations. That grows fast, on the device;
+- under `retain_graph=True` everything counts as not walked.
+
+## How to tell
+
+Memory grows by the same amount in every iteration, and going on from a saved
+model starts low again. The list holds tensors whose `grad_fn` is not None.
+The finding names the holder, how much it holds, and which of the three it is.
+
+## Remedies
+
+- **item**: keep numbers. `losses.append(loss.item())`; on a GPU `.item()`
+  waits for the device, so where that matters:
+- **detach**: keep the tensor without its history (`loss.detach()`) and turn
+  it into numbers once per epoch.
+
+Put validation under `torch.no_grad()`: then there is nothing to hold.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+log = []
+for step in range(8):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    log.append(loss)  # no error: eight graphs stay
+```
+
+A log needs numbers:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+log = []
+for step in range(8):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    log.append(loss.item())
+```
+
+## What people do instead, and why not
+
+`torch.cuda.empty_cache()` and `gc.collect()` free what nobody holds; this is
+held. `del loss` deletes a name, not the tensor in the list. A smaller batch
+puts off the end by an hour.
+"""
 
 from __future__ import annotations
 

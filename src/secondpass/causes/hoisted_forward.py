@@ -1,5 +1,75 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Part of the graph is built once, outside the loop or closure, and used in every iteration."""
+"""Part of the graph is built once, outside the loop or closure, and used in every iteration.
+
+## What happened
+
+Something that depends on parameters was computed before the loop: embeddings,
+a penalty, a transformed weight, the output of an encoder. Every iteration used
+it. The first pass freed its buffers, and the second found it spent. A closure
+that an optimizer calls again and again (LBFGS) is a loop, too.
+
+## Why PyTorch refuses
+
+The loss of every iteration is new, but part of its history is not: it is the
+one graph from before the loop. A pass that retains nothing frees it with the
+rest. Moving a line out of a loop because "it does not change" is right for
+values; but this one does change, with every step of the optimizer.
+
+## How to tell
+
+The first iteration is fine and the second fails. The part that is gone was
+built above the loop and is assigned nowhere in it.
+
+## Remedies
+
+- **recompute**: compute it inside the loop, from the parameters as they are
+  now. This is right whenever what it was computed from is being trained.
+- **detach**: where it is meant as a constant (a frozen encoder, targets), say
+  so where it is made: `codes = encoder(x).detach()`, or make it under
+  `torch.no_grad()`. Nothing is trained through it then.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+encode, head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*encode.parameters(), *head.parameters()], lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+
+codes = torch.tanh(encode(x))
+for step in range(3):
+    loss = ((head(codes) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()  # step 1: RuntimeError, backward ... a second time
+    optimizer.step()
+```
+
+The encoder is trained, so its output belongs into the loop:
+
+```python
+import secondpass.autograd as torch
+
+encode, head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*encode.parameters(), *head.parameters()], lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+
+for step in range(3):
+    codes = torch.tanh(encode(x))
+    loss = ((head(codes) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True`: the value stays that of the first parameters for the whole
+run, and so does its gradient. Here the encoder would be pushed on and on by a
+forward that is no longer its own. Where a node outside saved a weight that is
+being trained, an in-place error comes instead (`step-between`); where none
+did, as here, nothing is said.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The loss has no history: there is nothing for a backward to walk."""
+"""The loss has no history: there is nothing for a pass to walk.
+
+## What happened
+
+Somewhere between the model and the loss, history was cut. The loss is a tensor
+with the right value and no nodes behind it. The usual cuts:
+
+- `.detach()`, `.data`, a block under `torch.no_grad()` or `inference_mode()`;
+- `.item()`, `float(...)`, `.tolist()`, `.numpy()`, and `torch.tensor(...)`
+  around a value: what is made anew starts without history;
+- `argmax`, comparisons, rounding to integers, a sample from a distribution:
+  they have no gradient;
+- parameters that are all frozen (`requires_grad=False`), or a graph that was
+  switched off with `set_grad_enabled(False)` and never on again.
+
+## Why PyTorch refuses
+
+A pass starts at the last node of a loss. Without one there is no way back to
+any parameter: the message says that element 0 "does not require grad and does
+not have a grad_fn".
+
+Where *part* of a loss lost its history, nothing is said: the rest is walked,
+and some parameters are never reached (`unreached-parameter`).
+
+## How to tell
+
+Print `x.requires_grad` from the model on; the first line that says False is
+the cut. `loss.grad_fn` is None.
+
+## Remedies
+
+- **keep-history**: stay in torch from the model to the loss. `torch.stack` for
+  `torch.tensor`, `.mean()` for `numpy.mean`, no `.item()` before the pass;
+  numbers for a log are taken after it.
+- **other**: where an operation has no gradient, the loss needs another form:
+  logits for `argmax`, `log_prob` for a sample, a soft threshold for `>`.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+losses = []
+for x in torch.randn(4, 8, 3):
+    losses.append((model(x) ** 2).mean().item())  # the cut
+loss = torch.tensor(losses).mean()
+loss.backward()  # RuntimeError: does not require grad
+```
+
+Tensors, not numbers:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+losses = []
+for x in torch.randn(4, 8, 3):
+    losses.append((model(x) ** 2).mean())
+loss = torch.stack(losses).mean()
+loss.backward()
+```
+
+## What people do instead, and why not
+
+`loss.requires_grad_()`, or `torch.tensor(value, requires_grad=True)`: the
+error goes away, because the loss is now a leaf. The pass ends where it began,
+no parameter gets a gradient, and training does nothing, without an error.
+"""
 
 from __future__ import annotations
 

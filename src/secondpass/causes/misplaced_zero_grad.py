@@ -1,5 +1,72 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gradients are wiped before the step used them."""
+"""Gradients are wiped before the step used them.
+
+## What happened
+
+The pass computed gradients, `zero_grad()` cleared them, and then came
+`step()`, with nothing to apply. The program runs, logs a loss, writes
+checkpoints and trains nothing.
+
+## Why PyTorch does not refuse
+
+A parameter without a gradient is ordinary: frozen layers and unused branches
+have none, and `step()` passes over them. Since `zero_grad()` sets gradients
+to None by default, it passes over all of them and does nothing at all: no
+momentum, no weight decay, not even with AdamW. With `set_to_none=False` the
+gradients are zeros, and momentum and decay go on by themselves, which looks
+even more like training.
+
+## How to tell
+
+The loss moves only as the data does. A parameter is bit by bit the same after
+`step()` as before. Between the pass and the step stands a `zero_grad()`: a
+direct one, or one in a callback, in a second training loop, in the loss.
+
+## Remedies
+
+- **reorder**: clear before the pass or after the step. The order of a step is
+  clear, forward, pass, step.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+before = model.weight.detach().clone()
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()  # no error: nothing to apply
+assert (model.weight == before).all()
+```
+
+Cleared before the pass:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+before = model.weight.detach().clone()
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+assert (model.weight != before).any()
+```
+
+## What people do instead, and why not
+
+They search the data, the loss and the learning rate, because "it trains, only
+badly". Deleting `zero_grad()` altogether makes the model move, on gradients
+that pile up (`missing-zero-grad`).
+"""
 
 from __future__ import annotations
 

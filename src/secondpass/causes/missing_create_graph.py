@@ -1,5 +1,77 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gradient is differentiated again but was computed without `create_graph`."""
+"""A gradient is differentiated again but was computed without `create_graph`.
+
+## What happened
+
+A loss contains a gradient: a gradient penalty, a force, an inner step of
+meta-learning, a Hessian. The gradient was taken with `autograd.grad(...)` and
+nothing more. That pass freed the graph as every pass does, and it recorded
+nothing of its own work, so the gradient came out as a constant.
+
+## Why PyTorch refuses
+
+It does so only where the loss also needs the graph that the first pass freed.
+In the commoner case the forward is run again for the loss, and nothing fails:
+the penalty is then a number without history, it adds nothing to any gradient,
+and the model trains as if it were not there. MAML without `create_graph` is
+first-order MAML. Nothing says so.
+
+## How to tell
+
+`gradient.requires_grad` is False. In a failing program, the call that freed
+is `autograd.grad`, and what it returned is part of the loss that failed.
+
+## Remedies
+
+- **create-graph**: `torch.autograd.grad(out, x, create_graph=True)`. The pass
+  is then recorded like a forward, and the gradient has a history. It implies
+  `retain_graph`, so the first graph stays as well.
+
+Take it with `grad`, not with `backward(create_graph=True)`: the latter writes
+into `.grad`, whose history refers to the parameter it belongs to, and that
+circle keeps its memory until the gradient is cleared.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+critic = torch.nn.Sequential(
+    torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)
+)
+x = torch.randn(5, 3, requires_grad=True)
+
+score = critic(x).sum()
+(slope,) = torch.autograd.grad(score, x)
+penalty = ((slope.norm(dim=1) - 1) ** 2).mean()
+loss = penalty - score
+loss.backward()  # RuntimeError: backward ... a second time
+```
+
+The gradient needs a history of its own:
+
+```python
+import secondpass.autograd as torch
+
+critic = torch.nn.Sequential(
+    torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)
+)
+x = torch.randn(5, 3, requires_grad=True)
+
+score = critic(x).sum()
+(slope,) = torch.autograd.grad(score, x, create_graph=True)
+penalty = ((slope.norm(dim=1) - 1) ** 2).mean()
+loss = penalty - score
+loss.backward()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True` in the `grad` call: the error goes away and the penalty
+stays a constant. It is the most expensive kind of silence, for the model
+trains and the paper says "with gradient penalty". Setting
+`slope.requires_grad_()` makes a leaf of it: still nothing behind it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,70 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gradients of earlier steps pile up by accident."""
+"""Gradients of earlier steps pile up by accident.
+
+## What happened
+
+`backward()` adds to what is in `.grad`; `step()` reads it and leaves it there.
+Nobody cleared it. So every step applied, beside its own gradient, those of all
+steps before it.
+
+## Why PyTorch does not refuse
+
+Adding up is a feature: several passes before one step make a larger batch, and
+several losses make one gradient. The engine cannot know where a step ends.
+
+In particular this never raises "backward through the graph a second time".
+`.grad` is no part of a graph: that error is about buffers, and clearing
+gradients neither frees nor brings back any.
+
+## How to tell
+
+The norm of the gradients grows step by step, and the loss swings wider and
+wider, or creeps with a tiny learning rate. There is no `zero_grad()` between
+one `step()` and the next pass, or it belongs to another optimizer or model.
+
+Accumulation on purpose looks different: it clears after the step that used
+the gradients, and is not reported.
+
+## Remedies
+
+- **add-zero-grad**: `optimizer.zero_grad()` once per step, anywhere between
+  the last `step()` and the first pass of the next.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    loss.backward()  # no error: adds to the gradients of all steps before
+    optimizer.step()
+```
+
+Cleared once per step:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+A smaller learning rate: the piled-up gradient acts like momentum that never
+decays, and no learning rate makes that right. Clipping hides the size and
+keeps the direction, which is that of the past.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`retain_graph=True` that no later pass needs."""
+"""`retain_graph=True` that no later pass needs.
+
+## What happened
+
+A pass was told to keep its graph, and no later pass ever walked that graph
+again. All its buffers stayed until the last name of it went away: in a loop,
+through the next forward, so that two graphs are alive at the peak.
+
+Often it is what is left of an old error: somebody added it, then repaired the
+cause elsewhere, and it stayed.
+
+## Why PyTorch does not refuse
+
+Whether a graph will be needed again is known only when it was not. The
+gradients are right. The price is memory, and the silence: with the flag in
+place, history that is carried over by accident is no longer an error but a
+pass that gets longer with every iteration.
+
+## How to tell
+
+Leave it out and run. If nothing fails, it was not needed. The finding says how
+many bytes it kept.
+
+## Remedies
+
+- **drop-retain**: leave it out. Nothing else changes: the gradients are the
+  same to the last bit.
+
+Where several passes share a forward, only the last one may drop it, and then
+it should. `create_graph=True` keeps the graph by itself and needs no second
+flag.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)  # no error: the graph stays for nobody
+    optimizer.step()
+```
+
+Without it:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+They leave it in, to be safe. It is not: it turns the error that would show a
+fault into slow growth. Under `torch.compile` it is an error of its own, since
+a compiled region hands its buffers on to be overwritten; with checkpoints it
+keeps little and recomputes in every pass all the same.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,78 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same loss is sent through a pass twice, with no new forward between."""
+"""The same loss is sent through backward twice, with no new forward between.
+
+## What happened
+
+Two passes started from the same root, and no forward was run in between. The
+first pass freed the buffers of every node it walked. The second one came to
+the same nodes and found them spent.
+
+In a loop, the forward usually stands above the loop that it belongs into.
+Outside of loops two pieces of code each call `backward()`: a method and its
+caller, the script and the trainer, a notebook cell that was run twice.
+`(loss / 2).backward()` after `loss.backward()` is the same thing: scaling a
+loss does not make a new forward.
+
+## Why PyTorch refuses
+
+A node keeps what its derivative needs (an input, an output, a mask) from the
+forward until a pass has walked it, and no longer: this memory is most of what
+training costs. A second pass over the same nodes has nothing to compute with.
+Only nodes that saved something complain. A loss made of sums and slices alone
+can be sent through any number of times, and each time counts again.
+
+## How to tell
+
+The line that failed and the line that freed are the same `backward()` call,
+or two calls on the same name, and nothing assigned that name in between.
+
+## Remedies
+
+- **recompute**: run the forward again before every pass. In a training loop
+  that is the point of the loop: the parameters have moved, so the loss has.
+- **other**: where both calls belong to the same step, delete one of them. The
+  gradients are there after the first.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+
+loss = ((model(x) - y) ** 2).mean()
+for step in range(3):
+    optimizer.zero_grad()
+    loss.backward()  # step 1: RuntimeError, backward ... a second time
+    optimizer.step()
+```
+
+The forward belongs into the loop:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+
+for step in range(3):
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True`, because the message names it. The program above then runs
+to its end and applies the gradient of the untrained model three times: the
+loss never changes, and no error says so. With a second layer it fails after
+all, with an in-place error (`step-between`). Calling `zero_grad()` more often
+does nothing here: gradients that pile up never raise this error.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,75 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several losses share a forward and are sent through one by one."""
+"""Several losses share a forward and are sent through one by one.
+
+## What happened
+
+Two losses were computed from one forward: two heads on one trunk, a task loss
+and a regularizer, one loss per label. The pass of the first freed everything
+that it walked, the shared part included. The pass of the second then came to
+that shared part and found it spent.
+
+## Why PyTorch refuses
+
+A pass frees what it walks and cannot know that another loss still needs it.
+It frees only what it walks: the second head is untouched, so the failing node
+lies in the part that both have in common.
+
+## How to tell
+
+The two `backward()` calls stand in the same iteration, on different losses,
+and no optimizer stepped in between. Both losses go back to one name: the
+features, the output of the model, an encoder that ran once.
+
+## Remedies
+
+- **combine-losses**: gradients add up, so one pass over the sum gives the
+  same gradients as two passes: `(loss_a + loss_b).backward()`, or
+  `torch.autograd.backward([loss_a, loss_b])`, which is one walk as well. The
+  shared part is walked once, and nothing has to be kept.
+- **retain-graph**: in the first pass only, and only where each loss's
+  gradient is needed by itself: to weigh them, to compare them, to log their
+  norms. All buffers then stay until the last pass. `secondpass.grads` gives
+  one gradient per loss in one call, and `secondpass.keep` holds what stays to
+  a budget in bytes.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+trunk, name, age = (torch.nn.Linear(4, 4) for _ in range(3))
+x, a, b = (torch.randn(8, 4) for _ in range(3))
+
+features = torch.tanh(trunk(x))
+name_loss = ((name(features) - a) ** 2).mean()
+age_loss = ((age(features) - b) ** 2).mean()
+name_loss.backward()  # frees `features`
+age_loss.backward()  # RuntimeError: backward ... a second time
+```
+
+One pass for both:
+
+```python
+import secondpass.autograd as torch
+
+trunk, name, age = (torch.nn.Linear(4, 4) for _ in range(3))
+x, a, b = (torch.randn(8, 4) for _ in range(3))
+
+features = torch.tanh(trunk(x))
+name_loss = ((name(features) - a) ** 2).mean()
+age_loss = ((age(features) - b) ** 2).mean()
+(name_loss + age_loss).backward()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True` on every call, the last one too: then nothing frees the
+graph until its names go away, and memory peaks higher (`needless-retain`).
+A second forward for the second loss is right but costs a forward, and with
+dropout it is another one. Under `DistributedDataParallel` a second pass over
+one forward is silently not averaged across processes; inside `torch.compile`
+`retain_graph=True` is an error of its own. The sum has neither problem.
+"""
 
 from __future__ import annotations
 

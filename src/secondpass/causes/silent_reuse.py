@@ -1,5 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spent history is walked again without an error, because its nodes saved nothing: gradients are counted twice."""
+"""Spent history is walked again without an error, because its nodes saved nothing: gradients are counted twice.
+
+## What happened
+
+History was carried from one iteration to the next, just as in
+`carried-state`, but every node in it is of the kind that saves nothing. No
+pass complains. Each one walks the whole chain, back to the first iteration,
+and adds the gradients of all earlier iterations to those of this one.
+
+## Why PyTorch does not refuse
+
+The check is made where a buffer is asked for. The derivative of a sum needs no
+buffer, so there is nothing to miss:
+
+- never raise: `+`, `-`, `sum`, `mean`, `cat`, `stack`, slices, views,
+  `expand`, `clone`, `lerp` with a constant weight;
+- raise: `w * 2` and `w / 2` (they save a tensor even for a constant), `exp`,
+  `tanh`, `matmul`, `**`, a product of two tensors.
+
+So one and the same moving average crashes in one spelling and silently grows
+in the other.
+
+## How to tell
+
+Every pass takes a little longer than the one before. Gradients grow linearly
+with the iterations although `zero_grad()` is where it should be. A name that
+is carried on has a `grad_fn` when an iteration begins.
+
+## Remedies
+
+- **detach**: cut where one iteration hands over to the next, as if it had
+  failed: `average = average.detach() + ...`.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+bias = torch.zeros(3, requires_grad=True)
+drift = torch.zeros(3)
+for step in range(6):
+    bias.grad = None
+    drift = drift + (torch.ones(3) - bias)
+    drift.sum().backward()
+print(bias.grad)  # all -6: every step so far is counted, not this one alone
+```
+
+With a cut, every pass sees its own step:
+
+```python
+import secondpass.autograd as torch
+
+bias = torch.zeros(3, requires_grad=True)
+drift = torch.zeros(3)
+for step in range(6):
+    bias.grad = None
+    drift = drift.detach() + (torch.ones(3) - bias)
+    drift.sum().backward()
+print(bias.grad)  # all -1
+```
+
+## What people do instead, and why not
+
+They lower the learning rate, clip the gradients, or restart from a checkpoint
+when training slows down: remedies for the symptom. Where another version of
+the code failed with a backward-twice error, rewriting a `*` as a sum until
+the error goes away turns a loud fault into this one. "It runs" is no sign
+that history ends where it should: look at what is carried.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,72 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An old gradient is applied again after the parameters have moved."""
+"""An old gradient is applied again after the parameters moved.
+
+## What happened
+
+`step()` was called more than once on the same gradient, with no pass in
+between: an inner loop around `step()` only, gradients that were stored and put
+back into `.grad`, a pass that is skipped on some iterations while the step is
+not.
+
+## Why PyTorch does not refuse
+
+`step()` reads `.grad` and asks nothing. A gradient does not know at which
+parameters it was computed.
+
+A gradient is the slope at one point. After the first step the parameters are
+at another, and the old slope says nothing about it: two steps on one gradient
+are one step with twice the learning rate, and an optimizer with momentum or
+running averages counts it twice in its memory, too.
+
+## How to tell
+
+The loop that holds `step()` holds no pass, or reaches it on some ways only. An
+exception between the pass and the step that is caught does the same.
+
+## Remedies
+
+- **recompute**: forward, pass and step together, once per step.
+- **other**: if one larger step was meant, raise the learning rate and step
+  once.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+
+loss = ((model(x) - y) ** 2).mean()
+loss.backward()
+for step in range(4):
+    optimizer.step()  # no error: the same gradient four times
+```
+
+A gradient of its own for every step:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+
+for step in range(4):
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## What people do instead, and why not
+
+Some articles propose it as a cheap way around the backward-twice error: copy
+the gradients after the first pass, put them back, step again. No error comes,
+because no second pass does. It saves a forward and pays with a step in a
+direction that was right for other parameters.
+"""
 
 from __future__ import annotations
 

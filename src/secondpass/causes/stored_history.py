@@ -1,5 +1,81 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors with history are stored (rollout, replay, cache, queue) and used again."""
+"""Tensors with history are stored (rollout, replay, cache, queue) and used again.
+
+## What happened
+
+A container was filled with tensors as a network made them, history included:
+a rollout, a replay memory, a cache of features, a queue of negatives, a
+`TensorDataset`. Later they were used as data, more than once. The first pass
+through a stored tensor walked back into the network that had made it and
+freed that graph; the next one met it spent.
+
+## Why PyTorch refuses
+
+What goes into a list is the tensor with all of its history. For the engine it
+is not data but the middle of a graph, and gradients flow on through it, to the
+place where it was made. That works once.
+
+## How to tell
+
+The part that is gone was built while the container was filled, often in
+another function. The carrier is a slot: `buffer[...]`, `memory["value"]`. The
+first epoch over it is fine and the second fails, or the first two batches that
+share an element.
+
+## Remedies
+
+- **detach**: store values. `buffer.append(value.detach())`, or fill the
+  container under `torch.no_grad()`, which does not even build the graph.
+- **recompute**: where gradients should flow through it, store the inputs and
+  run the network on them again each time.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+encoder, critic = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+rollout = []
+for t in range(4):
+    rollout.append(torch.tanh(encoder(torch.randn(1, 4))))
+
+for epoch in range(2):
+    for state in rollout:
+        loss = (critic(state) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()  # epoch 1: RuntimeError, backward ... a second time
+        optimizer.step()
+```
+
+What is stored is data:
+
+```python
+import secondpass.autograd as torch
+
+encoder, critic = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+rollout = []
+for t in range(4):
+    rollout.append(torch.tanh(encoder(torch.randn(1, 4))).detach())
+
+for epoch in range(2):
+    for state in rollout:
+        loss = (critic(state) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True`: every stored element keeps its whole graph alive, so the
+container grows to many times its size, and each pass goes on into a network
+as it was when the element was made. Its parameters have moved since: an
+in-place error comes next (`step-between`), or wrong gradients without one.
+`clone()` or `copy.deepcopy` in place of `detach()`: the first keeps the
+history, the second refuses tensors that have one.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,77 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A parameter of the optimizer never gets a gradient."""
+"""A parameter of the optimizer never gets a gradient.
+
+## What happened
+
+An optimizer owns parameters that no pass ever reached, so no step ever changed
+them. Either a layer was replaced after the optimizer was made, and the
+optimizer still holds the old one; or the output of a part is cut off
+(`detach()`, `no_grad()`, `.data`) on its way to the loss; or no loss uses it.
+
+## Why PyTorch does not refuse
+
+A parameter without a gradient is ordinary, and `step()` passes over it. The
+optimizer holds the parameter objects it was given when it was made; it does
+not look at the model again.
+
+## How to tell
+
+After a pass, print the names of parameters whose `.grad` is None. For a
+replaced layer, `any(p is q for g in optimizer.param_groups for q in
+g["params"])` is False for its parameters `p`. A new head that never learns,
+on a backbone that does, is the usual sign.
+
+## Remedies
+
+- **reorder**: make the optimizer last, when the model has its final layers.
+  `optimizer.add_param_group({"params": model.head.parameters()})` adds late
+  ones.
+- **keep-history**: take away the cut between the part and the loss.
+- **other**: where the part is meant to stay frozen, give the optimizer only
+  what is trained, and set `requires_grad_(False)` on the rest.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model[1] = torch.nn.Linear(4, 1)  # a new head: the optimizer has the old one
+before = model[1].weight.detach().clone()
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # no error: the new head stays as it is
+assert (model[1].weight == before).all()
+```
+
+The optimizer comes last:
+
+```python
+import secondpass.autograd as torch
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+model[1] = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+before = model[1].weight.detach().clone()
+for step in range(4):
+    x = torch.randn(8, 3)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+assert (model[1].weight != before).any()
+```
+
+## What people do instead, and why not
+
+`find_unused_parameters=True` (for `DistributedDataParallel`) and `if p.grad is
+not None` guards keep the program going around the hole. A higher learning rate
+for the head multiplies nothing by ten.
+"""
 
 from __future__ import annotations
 

@@ -237,6 +237,9 @@ class Sequential(Module):
     def __getitem__(self, index: int) -> Module:
         return list(self.children())[index]
 
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, [name for name, _ in self.named_children()][index], module)
+
     def __len__(self) -> int:
         return len(list(self.children()))
 

@@ -1,11 +1,90 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters are updated between a forward and a pass that still needs the old values."""
+"""Parameters are updated between a forward and a pass that still needs the old values.
+
+## What happened
+
+A forward saved a parameter as a buffer. Then an optimizer's `step()` (or a
+clamp, a projection, a soft update of a target network) changed that parameter
+where it lies in memory. Then the pass came, and the buffer no longer held what
+the forward had used.
+
+## Why PyTorch refuses
+
+Every tensor counts its changes. A node notes the count of what it saves and
+compares it in the pass: a derivative made of old activations and new weights
+belongs to no model at all.
+
+Whether the buffer has been freed is checked before that. So a program may
+first fail with the backward-twice error, and with this one only after
+somebody has added `retain_graph=True`.
+
+The check has gaps. A linear layer whose input needs no gradient never saves
+its weight, and a change through `p.data` is not counted. The gradient is then
+silently that of the old parameters, or of a mixture.
+
+## How to tell
+
+The message says "modified by an inplace operation" and gives the shape of a
+weight, often transposed. Look for a `step()` between the line that ran the
+forward and the failing pass. Anomaly mode names the forward, not the writer.
+
+## Remedies
+
+- **reorder**: make all passes first, then all steps. Where the losses train
+  different parameters this changes nothing but the order.
+- **recompute**: where the second loss should see the updated parameters, run
+  its forward after the step.
+
+## Example
+
+```python
+import secondpass.autograd as torch
+
+make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
+makes = torch.optim.SGD(make.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+real, fake = torch.randn(8, 4), make(torch.randn(8, 2))
+make_loss = -judge(fake).mean()
+judge_loss = judge(fake.detach()).mean() - judge(real).mean()
+judge_loss.backward()
+judges.step()
+make_loss.backward()  # RuntimeError: modified by an inplace operation
+makes.step()
+```
+
+The second forward comes after the step:
+
+```python
+import secondpass.autograd as torch
+
+make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
+makes = torch.optim.SGD(make.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+
+real, fake = torch.randn(8, 4), make(torch.randn(8, 2))
+judge_loss = judge(fake.detach()).mean() - judge(real).mean()
+judge_loss.backward()
+judges.step()
+make_loss = -judge(fake).mean()
+make_loss.backward()
+makes.step()
+```
+
+## What people do instead, and why not
+
+`retain_graph=True` does not help: the buffer is there, but changed. Writing
+through `.data` hides the change from the count, and the gradient is wrong
+without a word. Going back to an old PyTorch is the same: versions before 1.5
+did not count an optimizer's changes.
+"""
 
 from __future__ import annotations
 
-from ..record import Finding, Trace
+from ..record import Carrier, Finding, Pass, Step, Trace
 from ._changed import Changed, about_change, changes
-from ._finding import quoted, remedy, root_text
+from ._finding import pass_evidence, quoted, remedy, root_text
+from ._silent import warning
 
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
@@ -13,8 +92,40 @@ REMEDIES = ("reorder", "recompute")
 
 
 def diagnose(trace: Trace) -> list[Finding]:
-    """In-place errors whose tensor is a parameter."""
-    return [_explain(c) for c in changes(trace) if c.is_parameter]
+    """In-place errors whose tensor is a parameter, and passes over a forward that a step has left behind."""
+    return [_explain(c) for c in changes(trace) if c.is_parameter] + _silent(trace)
+
+
+def _silent(trace: Trace) -> list[Finding]:
+    """Passes that PyTorch let through: nothing that it had saved was changed, but the gradient is of the old values."""
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    found: dict[object, Finding] = {}
+    for p in trace.passes:
+        if p.walked is None or p.nested or p.outcome != "ok" or p.kind != "backward" or p.place in found:
+            continue
+        nodes = [n for n in p.walked if n >= 0]
+        for s in trace.steps:
+            if s.number is None or not nodes or s.inside or not s.when < p.when or max(nodes) >= s.number:
+                continue
+            if set(s.leaves or ()) & p.walked and any(t.when > p.when and t.leaves == s.leaves for t in trace.steps):
+                found[p.place] = _left_behind(trace, p, s)
+                break
+    return list(found.values())
+
+
+def _left_behind(trace: Trace, used: Pass, step: Step) -> Finding:
+    root = root_text(trace, used)
+    shown, name = quoted(root, "the loss"), quoted(step.optimizer, "the optimizer")
+    message = f"{shown} was computed before a step of {name} moved the parameters, and goes through backward after it: the gradient is that of the old parameters."
+    remedies = [
+        remedy("recompute", f"compute {shown} again after the step",
+               "A gradient belongs to the parameters that its forward used.", target=root, place=used.place),
+        remedy("reorder", "make all backward passes before the step",
+               "Then all the gradients belong to the same parameters.", target=step.optimizer, place=step.place),
+    ]  # fmt: skip
+    return warning(CODE, "step-between", message, used.place, remedies, carrier=Carrier(root, "local") if root else None,
+                   freed=step.place, used=used.place, evidence=pass_evidence(trace, used.when), root=root)  # fmt: skip
 
 
 def _explain(change: Changed) -> Finding:

@@ -80,6 +80,8 @@ class Step:
     iteration: int | None = None
     inside: bool = False
     """Whether passes ran inside it (a closure, as LBFGS has)."""
+    number: int | None = None
+    """The number that the next node had then: smaller ones were built before."""
 
 
 @dataclass(frozen=True, slots=True)

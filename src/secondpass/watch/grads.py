@@ -7,7 +7,8 @@ NOTE [ Following gradients without patching zero_grad ]
 2. A gradient's state is its address and version. The same state at the end of a step and at the beginning of the next
    pass means that nobody cleared it in between; `p.grad.data.zero_()` moves no version, so the first few times the
    value is looked at too.
-3. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
+3. A gradient that is applied twice has the same values; for the first steps two numbers of it are compared.
+4. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class _Book:
         chosen = wanted[::step][:_FOLLOWED]
         self.followed = [(leaves.number(p), weakref.ref(p)) for p in chosen]
         self.never = {leaves.number(p): weakref.ref(p) for p in wanted}
-        self.applied: dict[int, tuple[int, int]] = {}
+        self.applied: dict[int, tuple[float, float]] = {}
+        """Digests of the gradients that the last step applied."""
         self.uncleared: set[int] = set()
         self.before: dict[int, tuple[int, int] | None] = {}
         self.state: dict[int, tuple[int, int]] = {}
@@ -43,6 +45,7 @@ class _Book:
         self.passes = 0
         self.steps = 0
         self.looks = _LOOKS
+        self.digests = 2 * _LOOKS
         self.name = type(optimizer).__name__
         self.first: int | None = None
         """When its first step was."""
@@ -108,11 +111,21 @@ class Grads:
             if grad is None or (number in book.filled and self._wiped(book, number, grad)):
                 if number in book.filled:
                     empty.append(number)
-            elif book.steps and not book.passes and book.applied.get(number) == _state(grad):
+            elif book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad):
                 stale.append(number)
             elif book.steps and book.passes and number in book.uncleared:
                 piled.append(number)
         return {"empty": tuple(empty), "stale": tuple(stale), "piled": tuple(piled)}
+
+    @staticmethod
+    def _digest(book: _Book, grad: torch.Tensor) -> tuple[float, float] | None:
+        """Two numbers that tell gradients apart; None once there have been enough looks, and for one that is all zero."""
+        if book.digests <= 0:
+            return None
+        book.digests -= 1
+        flat = grad.detach().double() if not grad.is_sparse else grad.detach().coalesce().values().double()
+        total, size = float(flat.sum()), float(flat.abs().sum())
+        return (total, size) if size else None
 
     def _wiped(self, book: _Book, number: int, grad: torch.Tensor) -> bool:
         """Whether a gradient that a pass had filled is all zeros again."""
@@ -124,10 +137,13 @@ class Grads:
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         book = self.book(optimizer)
         book.steps += 1
+        # Before the next step the same values may come again in other memory (`p.grad = old.clone()`): rule 3.
+        again = {n: d for n, g in book.grads() if g is not None and (d := self._digest(book, g)) is not None}
+        book.applied = again
         book.passes = 0
         book.filled.clear()
         now = {n: _state(g) for n, g in book.grads() if g is not None}
-        book.applied, book.uncleared = dict(now), set(now)
+        book.uncleared = set(now)
         book.state.update(now)
 
     def books(self) -> list[_Book]:

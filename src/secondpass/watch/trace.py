@@ -120,6 +120,7 @@ class _Builder:
             piled=note.piled,
             iteration=note.iteration,
             inside=note.inside,
+            number=note.mark,
         )
 
     def _zero_grads(self) -> list[ZeroGrad]:

@@ -132,4 +132,5 @@ class Writer:
 
 def programs(longest: int = 24) -> st.SearchStrategy[list[Choice]]:
     """Programs, as lists of choices."""
-    return st.lists(st.tuples(st.integers(0, 99), st.integers(0, 2**32)), min_size=4, max_size=longest)
+    choice = st.tuples(st.integers(0, 99), st.integers(0, 2**32))
+    return st.integers(4, longest).flatmap(lambda length: st.lists(choice, min_size=length, max_size=length))

@@ -68,7 +68,7 @@ class OpNode(Node):
             else:
                 t = inputs[at]
                 if t is not None:
-                    kept.append((name, INPUT, t, t._c, t._c[0], None))
+                    kept.append((name, INPUT, t, t._c, t._c[0], t._fn is not None))
         self.saved = kept
 
     def save_outputs(self, outputs: Sequence[Tensor], changed_view: bool = False) -> None:
@@ -93,6 +93,11 @@ class OpNode(Node):
     def unpack(self, entry: Saved, create: bool) -> Any:
         """A buffer, as a tensor with its history (`create`) or as an array."""
         kind, kept, counter = entry[1], entry[2], entry[3]
+        if kind == INPUT and entry[5] and kept is not None and kept._fn is None:
+            raise GraphError(
+                f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
+                "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
+            )  # fmt: skip
         if self.freed_by is not None or counter is not None and counter[0] != entry[4]:
             self.check(entry)
         if kind == INPUT:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`secondpass explain`: prints the page of a cause."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from ..causes import CAUSES, Cause, find
+from ..render import color_for
+
+__all__ = ["command"]
+
+_WIDTH = 80
+_INDENT = " " * 29
+"""Where the sentences of the list begin."""
+
+
+@click.command(short_help="What a cause means and what to do about it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.argument("cause", required=False)
+def command(cause: str | None, as_json: bool) -> None:
+    """Print the page of CAUSE, given by name or by code; without CAUSE, list all of them.
+
+    \b
+    secondpass explain carried-state
+    secondpass explain SP103
+    secondpass explain
+    """
+    if cause is None:
+        everything = CAUSES.values()
+        text = json.dumps([_plain(c) for c in everything], indent=2) if as_json else _listed(everything)
+        click.echo(text)
+        return
+    found = find(cause)
+    if found is None:
+        click.echo(f"secondpass: {_unknown(cause)}", err=True)
+        raise SystemExit(2)
+    if as_json:
+        click.echo(json.dumps({**_plain(found), "page": found.page}, indent=2))
+    elif color_for(sys.stdout):
+        _show(_titled(found))
+    else:
+        click.echo(_titled(found))
+
+
+def _plain(cause: Cause) -> dict[str, Any]:
+    return {"code": cause.code, "name": cause.name, "title": cause.title, "remedies": list(cause.remedies)}
+
+
+def _titled(cause: Cause) -> str:
+    return f"# {cause.code} {cause.name}\n\n{cause.page}"
+
+
+def _listed(causes: Iterable[Cause]) -> str:
+    rows = []
+    for cause in causes:
+        head = f"{cause.code}  {cause.name}".ljust(len(_INDENT))
+        rows.append(textwrap.fill(cause.title, _WIDTH, initial_indent=head, subsequent_indent=_INDENT))
+    return "\n".join([*rows, "", "`secondpass explain NAME` (or the code) prints the page of one."])
+
+
+def _unknown(word: str) -> str:
+    """What to say about a word that is no cause, with those that it may have meant."""
+    key = word.strip().lower().replace("_", "-")
+    words = {w: c for c in CAUSES.values() for w in (*c.name.split("-"), c.name, c.code.lower())}
+    containing = [c for c in CAUSES.values() if len(key) > 2 and key in c.name]
+    near = [words[w] for w in difflib.get_close_matches(key, words, n=5)]
+    meant = list(dict.fromkeys(f"{c.name} ({c.code})" for c in containing or near))[:3]
+    hint = f"Did you mean {' or '.join(meant)}?" if meant else "`secondpass explain` lists all of them."
+    return f"no cause is called {word!r}. {hint}"
+
+
+def _show(text: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.theme import Theme
+
+    console = Console(theme=Theme({"markdown.code": "cyan"}))
+    console.print(Markdown(text, code_theme="ansi_dark"), width=min(_WIDTH, console.width))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`secondpass explain`: the page of a cause, the list of all, and what is said about a word that is neither."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from secondpass.causes import CAUSES
+from secondpass.commands import main
+
+
+def call(*arguments: str) -> Result:
+    """Runs the command as a pipe would see it."""
+    return CliRunner().invoke(main, ["explain", *arguments], prog_name="secondpass")
+
+
+@pytest.mark.parametrize("word", ["carried-state", "SP103", "sp103", "Carried_State", " carried-state "])
+def test_a_cause_has_a_name_and_a_code(word):
+    done = call(word)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("# SP103 carried-state\n\nA tensor with history is carried")
+    assert done.stdout == f"# SP103 carried-state\n\n{CAUSES['carried-state'].page}\n"
+
+
+@pytest.mark.parametrize("name", list(CAUSES))
+def test_a_page_in_a_pipe_is_plain_text_of_80_columns(name):
+    done = call(name)
+    assert done.exit_code == 0
+    assert "\x1b" not in done.stdout
+    summary = CAUSES[name].page.splitlines()[0]
+    assert [row for row in done.stdout.splitlines() if len(row) > 80 and row != summary] == []
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, **environment: str) -> str:
+    """The same with a terminal at the other end, as far as the command can tell."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", "COLUMNS": str(columns), **environment}.items():
+        monkeypatch.setenv(name, value)
+    runner = CliRunner()
+    with runner.isolation() as (out, *_):
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        main.main(["explain", "carried-state"], prog_name="secondpass", standalone_mode=False)
+        return out.getvalue().decode()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_terminal_gets_formatted_text(monkeypatch, columns):
+    text = on_a_terminal(monkeypatch, columns)
+    plain = click.unstyle(text)
+    assert "\x1b[" in text
+    assert "## " not in plain
+    assert "```" not in plain
+    assert "What happened" in plain
+    assert max(map(len, plain.splitlines())) <= min(columns, 80)
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_who_wants_no_colour_gets_plain_text(monkeypatch, environment):
+    text = on_a_terminal(monkeypatch, 80, **environment)
+    assert "\x1b" not in text
+    assert "## What happened" in text
+
+
+def test_without_a_word_all_causes_are_listed():
+    done = call()
+    assert done.exit_code == 0
+    rows = done.stdout.splitlines()
+    assert [row.split()[:2] for row in rows if row.startswith("SP")] == [[c.code, c.name] for c in CAUSES.values()]
+    assert all(len(row) <= 80 for row in rows)
+    said = " ".join(done.stdout.split())
+    assert [c.name for c in CAUSES.values() if c.title not in said] == []
+
+
+def test_json_of_one():
+    done = call("--json", "SP103")
+    assert done.exit_code == 0
+    cause = CAUSES["carried-state"]
+    expected = {
+        "code": "SP103",
+        "name": "carried-state",
+        "title": cause.title,
+        "remedies": ["detach"],
+        "page": cause.page,
+    }
+    assert json.loads(done.stdout) == expected
+
+
+def test_json_of_all():
+    done = call("--json")
+    assert [(c["code"], c["name"]) for c in json.loads(done.stdout)] == [(c.code, c.name) for c in CAUSES.values()]
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("carried-stat", "Did you mean carried-state (SP103)?"),
+        ("hoist", "Did you mean hoisted-forward (SP104)?"),
+        ("SP1003", "carried-state (SP103)"),
+        ("inplace", "Did you mean inplace-change (SP202)?"),
+        ("xyzzy", "`secondpass explain` lists all of them."),
+        ("", "`secondpass explain` lists all of them."),
+    ],
+)
+def test_an_unknown_word(word, hint):
+    done = call("--", word)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"secondpass: no cause is called {word!r}. ")
+    assert hint in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -32,7 +32,7 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
         body = source.body(scope)
         tracked = project.tracked(source, scope)
         chosen = history_slice(source, two, names_read(two), tracked, body)
-        chosen = [s for s in chosen if not makes_leaf(project, s) and source.order(s) < source.order(one)]
+        chosen = [s for s in chosen if not makes_leaf(project, source, s) and source.order(s) < source.order(one)]
         last = _last_write(source, body, one, two)
         for part in (_depending(chosen, writer), chosen):
             if not part:
@@ -95,7 +95,7 @@ def per_step(finding: Finding, project: Project) -> Iterator[Way]:
                 continue
             last = passes[-1]
             chain = history_slice(source, last, names_read(last), project.tracked(source, scope), body)
-            chain = [s for s in chain if not makes_leaf(project, s) and _same_turn(source, s, loop)]
+            chain = [s for s in chain if not makes_leaf(project, source, s) and _same_turn(source, s, loop)]
             clears = [s for s in simple(body) if method_call(s, "zero_grad") and source.order(s) < source.order(loop) and _same_turn(source, s, loop)]
             group = sorted({id(s): s for s in [*chain, *clears, last]}.values(), key=source.order)
             way = Way(title="Compute loss and gradient in every step", safe=True, why="a gradient belongs to the parameters it was computed with")
@@ -119,7 +119,7 @@ def for_access(finding: Finding, project: Project) -> Iterator[Way]:
             tracked = project.tracked(source, scope)
             roots = {n for n in names_read(site) if n in tracked}
             chosen = history_slice(source, site, roots, tracked, body)
-            chosen = [s for s in chosen if not makes_leaf(project, s)]
+            chosen = [s for s in chosen if not makes_leaf(project, source, s)]
             if chosen and readers(source, [site], set().union(*(written(s) for s in chosen))):
                 way = Way(title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers")
                 put(way.patch, source, chosen, site)

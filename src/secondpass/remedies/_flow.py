@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from ._source import Source, walk
+from ._source import Source, children, walk
 
 __all__ = [
     "assigned_value",
@@ -69,7 +69,7 @@ def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         if isinstance(here, cst.Annotation | cst.Param | cst.NameItem | cst.Import | cst.ImportFrom):
             continue
         yield here
-        below = list(here.children)
+        below = children(here)
         if isinstance(here, cst.Attribute):
             below = [here.value]
         elif isinstance(here, cst.Arg):
@@ -115,10 +115,13 @@ def written(statement: cst.CSTNode) -> set[str]:
 
 
 def simple(nodes: cst.CSTNode | Iterable[cst.CSTNode], nested: bool = False) -> Iterator[cst.BaseStatement]:
-    """Statements in the order of the text: simple lines, and the heads of compound ones (`for`, `with`, `if`)."""
-    for node in [nodes] if isinstance(nodes, cst.CSTNode) else nodes:
-        for found in _statements(node, nested, top=True):
-            yield found
+    """Statements in the order of the text: simple lines, and the heads of compound ones (`for`, `with`, `if`).
+
+    Functions and classes are not entered, unless `nested` says so or one is given by itself.
+    """
+    single = isinstance(nodes, cst.CSTNode)
+    for node in [nodes] if single else nodes:
+        yield from _statements(node, nested, top=single)
 
 
 def _statements(node: cst.CSTNode, nested: bool, top: bool) -> Iterator[cst.BaseStatement]:
@@ -128,7 +131,7 @@ def _statements(node: cst.CSTNode, nested: bool, top: bool) -> Iterator[cst.Base
             return
         if isinstance(node, cst.FunctionDef | cst.ClassDef) and not nested and not top:
             return
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.BaseStatement | cst.IndentedBlock | cst.Else | cst.ExceptHandler | cst.Finally):
             yield from _statements(child, nested, top=False)
 

@@ -34,6 +34,10 @@ def detached(name: str, form: str) -> str:
 
 def guess(project: Project, name: str) -> list[str]:
     """The forms that a name may have, likeliest first."""
+    return project._once(("forms", plain(name)), lambda: _guess(project, name))
+
+
+def _guess(project: Project, name: str) -> list[str]:
     votes = dict.fromkeys(_ORDER, 0)
     wanted = plain(name)
     for source in project.sources:
@@ -127,6 +131,10 @@ def _returns(source: Source, function: cst.FunctionDef) -> list[cst.BaseExpressi
 
 def _module_kind(project: Project, name: str) -> str | None:
     """What a recurrent module called by this name returns, where the source makes it one."""
+    return project._once(("recurrent", name), lambda: _find_module_kind(project, name))
+
+
+def _find_module_kind(project: Project, name: str) -> str | None:
     last = name.rsplit(".", 1)[-1]
     for source in project.sources:
         for statement in simple(source.module, nested=True):

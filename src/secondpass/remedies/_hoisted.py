@@ -28,13 +28,13 @@ def into_the_turn(finding: Finding, name: str, project: Project) -> Iterator[Way
     for source, scope in project.scopes(finding.failed, finding.used, finding.freed, finding.built):
         body = source.body(scope)
         starts = [s for s in simple(body) if name in written(s) and isinstance(s, cst.SimpleStatementLine)]
-        starts = [s for s in starts if not makes_leaf(project, s)]
+        starts = [s for s in starts if not makes_leaf(project, source, s)]
         if not starts:
             continue
         for region in _regions(finding, project, source, scope, name, starts[0]):
             for tracked in (project.tracked(source, scope) | {name}, None):
                 chosen = history_slice(source, region, {name}, tracked, body)
-                chosen = [s for s in chosen if not makes_leaf(project, s) and not source.inside(s, region)]
+                chosen = [s for s in chosen if not makes_leaf(project, source, s) and not source.inside(s, region)]
                 # Only what stands in the same turn of the outer loops: a start value set elsewhere is not a forward.
                 chosen = [s for s in chosen if not _in_other_loop(source, s, region)]
                 if not chosen or not any(name in written(s) for s in chosen):
@@ -99,7 +99,7 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
     body = source.body(scope)
     starts = [s for s in simple(body) if name in written(s)]
     chosen = history_slice(source, starts[-1], names_read(starts[-1]) - {name}, names, body)
-    chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, s)]
+    chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, source, s)]
     known = _known_as(source, scope)
     local = {w for s in chosen for w in written(s)}
     for where, using in project.scopes(finding.failed, finding.used, finding.freed):
@@ -138,7 +138,7 @@ def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
             names = project.tracked(source, scope)
             for statement in simple(source.body(scope)):
                 value = getattr(statement.body[0], "value", None) if isinstance(statement, cst.SimpleStatementLine) else None
-                if name in written(statement) and value is not None and not makes_leaf(project, statement):
+                if name in written(statement) and value is not None and not makes_leaf(project, source, statement):
                     if project.gives_history(value, names):
                         return source, scope
     return None

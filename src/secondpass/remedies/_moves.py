@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from ._flow import dotted, names_read, simple, written
+from ._flow import calls, dotted, head, names_read, simple, written
 from ._patch import Patch
-from ._project import Project, _looks_like_optimizer, _MAKERS
+from ._project import Project
 from ._source import Source, walk
 
 __all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
@@ -32,37 +32,24 @@ def put(
     anchor: cst.BaseStatement,
     after: bool = False,
     moved: Iterable[cst.BaseStatement] = (),
-    rename: dict[str, str] | None = None,
 ) -> None:
     """Writes statements before (or after) an anchor and takes those that move away from where they stood."""
     gone = {id(s) for s in moved}
     lines: list[str] = []
     for statement in statements:
-        own = lines_of(statement=statement, source=source, comments=id(statement) in gone)
-        lines += [_renamed(line, rename) for line in own] if rename else own
+        lines += lines_of(source, statement, comments=id(statement) in gone)
     for statement in moved:
         patch.delete(source, statement, comments=True)
     (patch.insert_after if after else patch.insert_before)(source, anchor, lines)
 
 
-def _renamed(line: str, rename: dict[str, str]) -> str:
-    import re
-
-    for old, new in rename.items():
-        line = re.sub(rf"(?<![\w.\"']){re.escape(old)}(?![\w\"']|\s*=[^=])", new, line)
-    return line
-
-
-def makes_leaf(project: Project, statement: cst.BaseStatement) -> bool:
+def makes_leaf(project: Project, source: Source, statement: cst.BaseStatement) -> bool:
     """Whether a statement makes what is trained (a module, a parameter, an optimizer): never to be run again."""
-    for node in walk(statement):
-        if isinstance(node, cst.Call):
-            func = dotted(node.func) or ""
-            if _MAKERS.search(func) or func.endswith("requires_grad_") or project._is_module(func) or _looks_like_optimizer(node):
-                return True
-            if any(a.keyword and a.keyword.value == "requires_grad" for a in node.args):
-                return True
-    return False
+    found = list(calls(statement))
+    used = {id(c.func) for c in found}
+    if any(project.makes_leaf(c) for c in found if id(c) not in used):
+        return True
+    return bool(written(statement) & project.leaves(source, source.scope(statement)))
 
 
 def readers(source: Source, region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True) -> list[cst.BaseStatement]:
@@ -71,8 +58,6 @@ def readers(source: Source, region: Iterable[cst.BaseStatement], names: set[str]
 
 
 def _head_names(statement: cst.BaseStatement) -> set[str]:
-    from ._flow import head
-
     found: set[str] = set()
     for node in head(statement):
         found |= names_read(node)

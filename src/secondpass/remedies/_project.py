@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import libcst as cst
 
 from ..record import Finding, Place
-from ._flow import _value_cut, calls, dotted, names_read, simple, written
-from ._source import Source, Unreadable, walk
+from ._flow import _value_cut, calls, dotted, method_call, names_read, simple, written
+from ._source import Source, Unreadable, children, walk
 
 __all__ = ["Project"]
 
 _DEPTH = 6
 _MAKERS = re.compile(r"(^|\.)(nn\.\w*[A-Z]\w*|Parameter|Sequential|ModuleList|ModuleDict)$")
 Scope = cst.FunctionDef | cst.Module
+T = TypeVar("T")
 
 
 class Project:
@@ -28,6 +31,7 @@ class Project:
         self.root = (root or Path.cwd()).resolve()
         self._given = sources or {}
         self._known: dict[str, Source | None] = {}
+        self._memo: dict[tuple[object, ...], object] = {}
         for file in self._given:
             self.source(file)
 
@@ -45,6 +49,8 @@ class Project:
                 for name in _imports(found):
                     self._follow(file, name)
             self.__dict__.pop("by_name", None)
+            self.__dict__.pop("optimizers", None)
+            self._memo.clear()
         return self._known[file]
 
     def _follow(self, file: str, name: str) -> None:
@@ -92,24 +98,44 @@ class Project:
             return [(s, f) for s, c in classes for f in s.functions if s.class_of(f) is c and f.name.value == "__init__"]
         return [*self.by_name.get("forward", []), *self.by_name.get("__call__", [])]
 
-    def leads_to(self, source: Source, node: cst.CSTNode, place: Place, seen: frozenset[int] = frozenset()) -> bool:
+    def leads_to(self, source: Source, node: cst.CSTNode, place: Place) -> bool:
         """Whether running a node comes to a place, in it or through calls of the user's functions."""
         if source.file == place.file and source.line_of(node) <= place.line <= source.last_line(node):
             return True
-        if len(seen) > _DEPTH:
-            return False
-        handed = {id(c.func) for c in calls(node)}
-        for call in calls(node):
-            for where, function in self.callees(call):
-                if id(function) not in seen and self.leads_to(where, function, place, seen | {id(function)}):
-                    return True
-        # A function that is handed over, as a closure to an optimizer or a callback to a trainer.
-        for inner in walk(node):
-            if isinstance(inner, cst.Arg) and id(inner.value) not in handed and isinstance(inner.value, cst.Name):
-                for where, function in self.by_name.get(inner.value.value, []):
-                    if id(function) not in seen and self.leads_to(where, function, place, seen | {id(function)}):
-                        return True
-        return False
+        leading = self._leading(place)
+        return any(id(f) in leading for f in self._entered(node))
+
+    def _leading(self, place: Place) -> set[int]:
+        """The functions that come to a place, by identity."""
+        return self._once(("leading", place), lambda: self._find_leading(place))
+
+    def _find_leading(self, place: Place) -> set[int]:
+        every = [(s, f) for s in self.sources for f in s.functions]
+        found = {id(f) for s, f in every if s.file == place.file and s.line_of(f) <= place.line <= s.last_line(f)}
+        for _ in range(_DEPTH):
+            more = {id(f) for _, f in every if id(f) not in found and any(id(g) in found for g in self._entered(f))}
+            if not more:
+                break
+            found |= more
+        return found
+
+    def _entered(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
+        """The user's functions that a node calls or hands over (a closure to an optimizer, a callback to a trainer)."""
+        def find() -> list[cst.FunctionDef]:
+            out = [f for call in calls(node) for _, f in self.callees(call)]
+            for call in calls(node):
+                for arg in call.args:
+                    if isinstance(arg.value, cst.Name):
+                        out += [f for _, f in self.by_name.get(arg.value.value, [])]
+            return out
+
+        return self._once(("entered", id(node)), find)
+
+    def _once(self, key: tuple[object, ...], find: Callable[[], T]) -> T:
+        """Findings about a tree do not change: each is made once. Reading another file starts anew."""
+        if key not in self._memo:
+            self._memo[key] = find()
+        return self._memo[key]  # type: ignore[return-value]
 
     def sites(self, source: Source, scope: Scope, place: Place) -> list[cst.BaseStatement]:
         """The simple statements of one function that lead to a place, in the order of the text."""
@@ -123,6 +149,9 @@ class Project:
 
     def scopes(self, *places: Place | None) -> list[tuple[Source, Scope]]:
         """The functions around some places, then those that lead there, then modules; each once."""
+        return self._once(("scopes", places), lambda: self._find_scopes(places))
+
+    def _find_scopes(self, places: tuple[Place | None, ...]) -> list[tuple[Source, Scope]]:
         found: list[tuple[Source, Scope]] = []
         for place in places:
             here = self.at(place)
@@ -141,6 +170,9 @@ class Project:
     # -- what has history ---------------------------------------------------------------------------------------------
     def tracked(self, source: Source, scope: Scope) -> set[str]:
         """Names in a function that have history, or give it when they are called: parameters, modules, what uses them."""
+        return set(self._once(("tracked", id(scope)), lambda: self._find_tracked(source, scope)))
+
+    def _find_tracked(self, source: Source, scope: Scope) -> set[str]:
         names: set[str] = set()
         if isinstance(scope, cst.FunctionDef):
             outer = source.scope(scope)
@@ -186,20 +218,55 @@ class Project:
         if _value_cut(value):
             return False
         if isinstance(value, cst.Call):
-            func = dotted(value.func) or ""
-            if _MAKERS.search(func) or func.endswith("requires_grad_") or self._is_module(func):
+            if self.makes_leaf(value):
                 return True
-            if any(a.keyword and a.keyword.value == "requires_grad" for a in value.args):
-                return True
+            # The object of a method stands in for the method: `model.loss(x)` has the history of the model.
             below: list[cst.CSTNode] = [a.value for a in value.args]
-            below.append(value.func.value if isinstance(value.func, cst.Attribute) else value.func)
+            below.append(value.func)
             return any(self.gives_history(b, names) for b in below)
         name = dotted(value)
         if name is not None:
             return name in names or (isinstance(value, cst.Attribute | cst.Subscript) and self.gives_history(value.value, names))
-        return any(self.gives_history(c, names) for c in value.children)
+        return any(self.gives_history(c, names) for c in children(value))
+
+    def makes_leaf(self, call: cst.Call, depth: int = 2) -> bool:
+        """Whether a call makes what is trained, or trains it: a module, a parameter, an optimizer."""
+        return self._once(("leaf", id(call), depth), lambda: self._find_leaf(call, depth))
+
+    def _find_leaf(self, call: cst.Call, depth: int) -> bool:
+        func = dotted(call.func) or ""
+        if (_MAKERS.search(func) and not func.endswith("Loss")) or func.endswith("requires_grad_") or self._is_module(func):
+            return True
+        if any(a.keyword and a.keyword.value == "requires_grad" for a in call.args) or _looks_like_optimizer(call):
+            return True
+        # A function of the user's that builds and returns one. A module that is called at once is used, not kept.
+        for _, function in self.by_name.get(func.rsplit(".", 1)[-1], []) if depth else ():
+            used = {id(c.func) for c in calls(function)}
+            if any(self.makes_leaf(c, depth - 1) for c in calls(function) if id(c) not in used):
+                return True
+        return False
+
+    def leaves(self, source: Source, scope: Scope) -> set[str]:
+        """Names whose tensors are made leaves after the fact: `for p in params.values(): p.requires_grad_()`."""
+        return self._once(("leaves", id(scope)), lambda: self._find_leaves(source, scope))
+
+    def _find_leaves(self, source: Source, scope: Scope) -> set[str]:
+        found: set[str] = set()
+        for statement in simple(source.body(scope)):
+            call = method_call(statement, "requires_grad_") if isinstance(statement, cst.SimpleStatementLine) else None
+            if call is None or not isinstance(call.func, cst.Attribute) or not isinstance(statement.body[0], cst.Expr):
+                continue
+            name = dotted(call.func.value)
+            found |= {name} if name else set()
+            for loop in source.loops(statement):
+                if isinstance(loop, cst.For) and name in written(loop):
+                    found |= names_read(loop.iter)
+        return found
 
     def _is_module(self, name: str) -> bool:
+        return self._once(("module", name), lambda: self._find_module(name))
+
+    def _find_module(self, name: str) -> bool:
         last = name.rsplit(".", 1)[-1]
         for source in self.sources:
             for found in source.classes:
@@ -210,6 +277,9 @@ class Project:
 
     def _attributes(self, source: Source, owner: cst.ClassDef) -> set[str]:
         """`self.x` that some method sets to a module or a parameter, or calls though it is no method."""
+        return self._once(("attributes", id(owner)), lambda: self._find_attributes(source, owner))
+
+    def _find_attributes(self, source: Source, owner: cst.ClassDef) -> set[str]:
         methods = [f for f in source.functions if source.class_of(f) is owner]
         own = {f.name.value for f in methods}
         names: set[str] = set()

@@ -8,11 +8,12 @@ NOTE [ Text is never printed from the tree ]
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import libcst as cst
@@ -23,6 +24,9 @@ __all__ = ["Source", "Unreadable", "children", "walk"]
 Loop = cst.For | cst.While
 Scope = cst.FunctionDef | cst.ClassDef | cst.Module | cst.Lambda
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+_SPACE = {"leading_lines", "trailing_whitespace", "header", "footer", "lines_after_decorators", "comma", "lpar", "rpar", "semicolon"}
 
 
 class Unreadable(ValueError):
@@ -38,8 +42,24 @@ class Span:
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The direct children of a node, in the order of the text."""
-    return list(node.children)
+    """The direct children of a node, whitespace left out.
+
+    libcst's own `children` rebuilds the node on every call: a hundred times slower.
+    """
+    found: list[cst.CSTNode] = []
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found.extend(v for v in value if isinstance(v, cst.CSTNode))
+    return found
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    names = (f.name for f in dataclasses.fields(kind))
+    return tuple(n for n in names if not n.startswith("whitespace") and n not in _SPACE)
 
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -48,7 +68,7 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while todo:
         here = todo.pop()
         yield here
-        todo.extend(reversed(here.children))
+        todo.extend(reversed(children(here)))
 
 
 class Source:
@@ -68,7 +88,7 @@ class Source:
         todo: list[cst.CSTNode] = [self.module]
         while todo:
             node = todo.pop()
-            for child in node.children:
+            for child in children(node):
                 self.parent[child] = node
                 todo.append(child)
         self._starts = [0, *(m.end() for m in _NEWLINE.finditer(text))]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Expressions that cut history, and what stands there when they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ._flow import dotted
+from ._patch import Patch
+from ._source import Source, Span, walk
+
+__all__ = ["uncut"]
+
+_METHODS = {"detach", "item", "numpy", "tolist", "detach_"}
+_HARD = {"float", "long", "int", "type", "to", "double", "half", "bool"}
+_WRAPS = {"tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy", "Variable", "asarray", "DoubleTensor"}
+
+
+def uncut(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[Patch, str]]:
+    """Patches that take the cuts of one statement away, all of them together first."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return
+    found = [f for node in walk(statement) if (f := _replacement(source, node))]
+    outer = [(n, t, w) for n, t, w in found if not any(m is not n and source.inside(n, m) for m, _, _ in found)]
+    if outer:
+        patch = Patch()
+        for node, text, _ in outer:
+            patch.replace(source, node, text)
+        same = _says_nothing(source, statement, outer)
+        if same:
+            patch = Patch()
+            patch.delete(source, statement)
+        yield patch, outer[0][2]
+    call = statement.body[0].value if isinstance(statement.body[0], cst.Expr) else None
+    if isinstance(call, cst.Call):
+        name = dotted(call.func) or ""
+        if name.endswith("set_grad_enabled") or (name.endswith("requires_grad_") and call.args and dotted(call.args[0].value) == "False"):
+            patch = Patch()
+            patch.delete(source, statement)
+            yield patch, f"`{source.code(call)}`"
+    small = statement.body[0]
+    if isinstance(small, cst.Assign) and (dotted(small.targets[0].target) or "").endswith("requires_grad") and dotted(small.value) == "False":
+        patch = Patch()
+        patch.replace(source, small.value, "True")
+        yield patch, "`requires_grad = False`"
+
+
+def _says_nothing(source: Source, statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]) -> bool:
+    """`loss = Variable(loss, requires_grad=True)` would become `loss = loss`."""
+    small = statement.body[0]
+    return (
+        isinstance(small, cst.Assign)
+        and len(outer) == 1
+        and outer[0][0] is small.value
+        and dotted(small.targets[0].target) == outer[0][1]
+        and len(statement.body) == 1
+    )
+
+
+def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, str] | None:
+    """A node that cuts, what to write instead, and what to call it."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "data" and dotted(node.value) not in {None, "torch", "torch.utils", "self"}:
+        return node, source.code(node.value), "`.data`"
+    if isinstance(node, cst.IfExp):
+        return _branch(source, node)
+    if not isinstance(node, cst.Call):
+        return None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS and not node.args:
+        inner = _replacement(source, node.func.value)
+        value = inner[1] if inner else source.code(node.func.value)
+        if node.func.attr.value == "numpy" and value.endswith(".cpu()"):
+            value = value.removesuffix(".cpu()")
+        return node, value, f"`.{node.func.attr.value}()`"
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _HARD:
+        base = node.func.value
+        if isinstance(base, cst.Comparison):
+            return node, source.code(base.left), "the threshold"
+        if isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value in {"gt", "ge", "lt", "le", "round", "sign"}:
+            return node, source.code(base.func.value), f"`.{base.func.attr.value}()`"
+    name = dotted(node.func) or ""
+    last = name.rsplit(".", 1)[-1]
+    if last in _WRAPS and node.args and (name.startswith("torch.") or last == "Variable"):
+        return _unwrapped(source, node, name)
+    return None
+
+
+def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, str, str] | None:
+    value = node.args[0].value
+    inner = _replacement(source, value)
+    text = inner[1] if inner else source.code(value)
+    if isinstance(value, cst.List | cst.ListComp | cst.Tuple):
+        parts = [n for n in walk(value) if n is not value and (found := _replacement(source, n))]
+        start = source.span(value).start
+        text = source.code(value)
+        for part in sorted(parts, key=source.order, reverse=True):
+            if not any(p is not part and source.inside(part, p) for p in parts):
+                span, new = source.span(part), _replacement(source, part)
+                text = text[: span.start - start] + (new[1] if new else "") + text[span.end - start :]
+        text = f"torch.stack({text})"
+    if isinstance(value, cst.BaseNumber | cst.BaseString):
+        return None
+    return node, text, f"`{name}(...)`"
+
+
+def _branch(source: Source, node: cst.IfExp) -> tuple[cst.CSTNode, str, str] | None:
+    """Of `(x > t).float() if t is not None else x`, the branch that keeps the history."""
+    for cutting, other in ((node.body, node.orelse), (node.orelse, node.body)):
+        hard = _replacement(source, cutting)
+        if hard and dotted(other) and hard[1] == source.code(other):
+            return node, source.code(other), hard[2]
+    return None

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""other: a pass or a step that is one too many goes; an accumulator starts anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding, Remedy
+from ._accumulate import restarted
+from ._args import pass_calls
+from ._flow import method_call, simple
+from ._project import Project
+from ._ways import Way
+
+__all__ = ["propose"]
+
+
+def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """By cause."""
+    name = remedy.target or (finding.carrier.name if finding.carrier else "")
+    if finding.cause in {"repeated-backward", "silent-reuse"}:
+        yield from _one_too_many(finding, project)
+    elif finding.cause in {"accumulated-loss", "carried-state"} and name:
+        for patch, title in restarted(finding, name, project):
+            yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
+    elif finding.cause == "stale-gradient":
+        yield from _step_with_pass(finding, project)
+
+
+def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
+    """The second of two passes over one root, with no step between them: the gradient is already there."""
+    here = project.at(finding.failed)
+    if not here or finding.freed is None or finding.freed == finding.failed:
+        return
+    source, statement = here
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+    if not isinstance(small, cst.Expr) or not pass_calls(statement):
+        return
+    for where, scope in project.scopes(finding.failed):
+        first = project.sites(where, scope, finding.freed)
+        second = project.sites(where, scope, finding.failed)
+        if first and second:
+            stretch = where.order(first[0]), where.order(second[-1])
+            if any(stretch[0] < where.order(s) < stretch[1] and method_call(s, "step", "zero_grad") for s in simple(where.body(scope))):
+                return
+            break
+    way = Way(title="Remove the second pass", safe=True, why="the first pass has already put the gradient of this root in place")
+    way.patch.delete(source, statement)
+    yield way
+
+
+def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
+    """A step that follows another one with no pass between goes."""
+    here = project.at(finding.failed)
+    if not here or not isinstance(here[1], cst.SimpleStatementLine) or not method_call(here[1], "step"):
+        return
+    source, step = here
+    block = source.block(step)
+    earlier = [s for s in block if source.order(s) < source.order(step) and source.code(s) == source.code(step)]
+    if earlier:
+        between = [s for s in block if source.order(earlier[-1]) < source.order(s) < source.order(step)]
+        if not any(pass_calls(t) for s in between for t in simple([s])):
+            way = Way(title="Remove the second step", safe=False, why="it applies a gradient that was applied already")
+            way.patch.delete(source, step)
+            yield way
+    if not earlier:
+        for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
+            inner = [s for s in source.body(statement) if any(pass_calls(t) for t in simple([s]))]
+            if inner:
+                way = Way(title="Step only where there is a new gradient", safe=False, why="a step without a new pass repeats an old gradient")
+                way.patch.insert_after(source, source.body(statement)[-1], [source.code(step)])
+                way.patch.delete(source, step)
+                yield way

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""reorder: the same statements in the order that the graph needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding, Remedy
+from ._args import pass_calls
+from ._crossing import _past_updates
+from ._flow import base_of, dotted, method_call, names_read, simple, written
+from ._moves import lines_of
+from ._project import Project, Scope
+from ._source import Source
+from ._ways import Way
+
+__all__ = ["propose"]
+
+
+def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """What to move, and where to, by cause."""
+    if finding.cause == "misplaced-zero-grad":
+        yield from _zero_grad(finding, remedy, project)
+    elif finding.cause == "unreached-parameter":
+        yield from _optimizer_later(finding, remedy, project)
+    elif finding.cause == "freed-access":
+        yield from _access_first(finding, project)
+    else:
+        yield from _write_later(finding, project)
+
+
+def _move(way: Way, source: Source, statement: cst.BaseStatement, anchor: cst.BaseStatement, after: bool) -> Way:
+    (way.patch.insert_after if after else way.patch.insert_before)(source, anchor, lines_of(source, statement))
+    way.patch.delete(source, statement)
+    return way
+
+
+def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
+    """The change of the parameters behind the pass that needs their old values (and behind its step)."""
+    if finding.failed is None or finding.freed is None:
+        return
+    for source, scope in project.scopes(finding.failed, finding.freed):
+        for site in project.sites(source, scope, finding.failed)[-1:]:
+            block = source.block(site)
+            before = [s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)]
+            for write in before[-1:]:
+                steps = method_call(write, "step") is not None
+                way = Way(title=f"Move `{source.code(write).splitlines()[0]}` behind the pass", safe=not steps)
+                way.why = "the pass then sees the values that its forward was computed with"
+                if steps:
+                    way.why += "; both losses' gradients are there when the step is made"
+                yield _move(way, source, write, _past_updates(source, site) if not steps else site, after=True)
+
+
+def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """Clearing goes before the pass; behind the step where the step is made every k-th turn."""
+    why = "the step then finds the gradients of the passes before it"
+    for place in (remedy.place, finding.failed, finding.used):
+        here = project.at(place)
+        if not here or not method_call(here[1], "zero_grad"):
+            continue
+        source, clear = here
+        scope = source.scope(clear)
+        counted = [s for s in _steps(source, scope) if isinstance(source.owner(s), cst.If) and not source.inside(clear, source.owner(s))]
+        counted = [s for s in counted if "%" in source.code(source.owner(s).test)]  # type: ignore[attr-defined]
+        if counted:
+            yield _move(Way(title="Clear the gradients behind the step", safe=True, why=why), source, clear, counted[0], after=True)
+        block = source.block(clear)
+        passes = [s for s in block if source.order(s) < source.order(clear) and any(pass_calls(t) for t in simple([s]))]
+        if passes:
+            steps_between = [s for s in block if source.order(passes[-1]) < source.order(s) < source.order(clear) and method_call(s, "step")]
+            if not steps_between:
+                first = _first_of_turn(source, block, passes)
+                yield _move(Way(title="Clear the gradients before the pass", safe=True, why=why), source, clear, first, after=False)
+        following = [s for s in block if source.order(s) > source.order(clear) and method_call(s, "step")]
+        if following:
+            yield _move(Way(title="Clear the gradients behind the step", safe=True, why=why), source, clear, following[-1], after=True)
+        yield from _elsewhere(project, source, clear, why)
+
+
+def _first_of_turn(source: Source, block: list[cst.BaseStatement], passes: list[cst.BaseStatement]) -> cst.BaseStatement:
+    """The first pass since the last step: several passes may add up before one step."""
+    steps = [source.order(s) for s in block if method_call(s, "step") and source.order(s) < source.order(passes[-1])]
+    return next(p for p in passes if not steps or source.order(p) > steps[-1])
+
+
+def _elsewhere(project: Project, source: Source, clear: cst.BaseStatement, why: str) -> Iterator[Way]:
+    """Cleared in a function that is called between pass and step: cleared before the pass instead."""
+    for where in project.sources:
+        scopes: list[Scope] = [*where.functions, where.module]
+        for scope in scopes:
+            passes = [s for s in simple(where.body(scope)) if pass_calls(s) and isinstance(s, cst.SimpleStatementLine)]
+            steps = [s for s in _steps(where, scope) if passes and where.order(s) > where.order(passes[0])]
+            if not steps or scope is source.scope(clear):
+                continue
+            call = method_call(steps[0], "step")
+            optimizer = dotted(call.func.value) if call is not None and isinstance(call.func, cst.Attribute) else None
+            if optimizer:
+                way = Way(title="Clear the gradients before the pass", safe=True, why=why)
+                way.patch.delete(source, clear)
+                way.patch.insert_before(where, passes[0], [f"{optimizer}.zero_grad()"])
+                yield way
+
+
+def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
+    return [s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]
+
+
+def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """The optimizer is made when the network has its final parts."""
+    name = base_of(remedy.target or (finding.carrier.name if finding.carrier else ""))
+    for source in project.sources:
+        scopes: list[Scope] = [*source.functions, source.module]
+        for scope in scopes:
+            statements = [s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine)]
+            for made in [s for s in statements if written(s) & project.optimizers.keys()]:
+                block = source.block(made)
+                trained = {n.split(".")[0] for n in names_read(made)}
+                parts = {n for n in names_read(made) if name and (n == name or name.startswith(n + ".") or n.startswith(name + "."))}
+                later = [
+                    s
+                    for s in block
+                    if source.order(s) > source.order(made)
+                    and any(w in parts or w == name or ("." in w and w.split(".")[0] in trained) for w in written(s))
+                ]
+                used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
+                later = [s for s in later if not used or source.order(s) < source.order(used[0])]
+                if later:
+                    way = Way(title="Make the optimizer behind the exchange", safe=True, why="it then trains the parts that the loss reaches")
+                    yield _move(way, source, made, later[-1], after=True)
+
+
+def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
+    """The access before the pass, where both stand in one block."""
+    if finding.failed is None or finding.freed is None:
+        return
+    for source, scope in project.scopes(finding.failed, finding.freed):
+        for site in project.sites(source, scope, finding.failed)[-1:]:
+            block = source.block(site)
+            passes = [s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)]
+            if passes and isinstance(passes[-1], cst.SimpleStatementLine):
+                way = Way(title="Read the graph before the pass frees it", safe=True, why="the buffers are still there")
+                yield _move(way, source, site, passes[-1], after=False)

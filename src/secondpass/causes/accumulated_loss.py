@@ -24,7 +24,8 @@ accumulator, not on the loss of this iteration.
 
 - **item**: where the sum is for reporting, let it be a number
   (`total += loss.item()`) and send only the new loss through.
-  `total += loss.detach()` keeps it on the device and waits for nothing.
+- **detach**: `total += loss.detach()` does the same, stays on the device and
+  waits for nothing.
 - **combine-losses**: where several losses should count in one step, sum them
   up, send the sum through once, after the loop, and step once.
 - **other**: where the sum is sent through every few iterations, start it anew

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The examples of the pages: two programs each, one with the fault and one without."""
+
+from __future__ import annotations
+
+import re
+
+from secondpass.causes import Cause
+
+from ..docs.blocks import blocks
+
+__all__ = ["IMPORT", "RAISES", "on_torch", "programs", "sections"]
+
+IMPORT = "import secondpass.autograd as torch\n"
+
+_TWICE = "Trying to backward through the graph a second time"
+_CHANGED = "modified by an inplace operation"
+
+# What the faulty program of a page ends with; silent causes are not here: theirs come to their end.
+RAISES = {
+    "repeated-backward": _TWICE,
+    "shared-forward": _TWICE,
+    "carried-state": _TWICE,
+    "hoisted-forward": _TWICE,
+    "accumulated-loss": _TWICE,
+    "crossed-networks": _TWICE,
+    "stored-history": _TWICE,
+    "freed-access": _TWICE,
+    "missing-create-graph": _TWICE,
+    "step-between": _CHANGED,
+    "inplace-change": _CHANGED,
+    "lost-history": "does not require grad and does not have a grad_fn",
+}
+
+
+def programs(cause: Cause) -> tuple[str, str]:
+    """The program with the fault, and the repaired one."""
+    faulty, repaired = (block.text for block in blocks(cause.page) if block.language == "python")
+    return faulty, repaired
+
+
+def on_torch(program: str) -> str:
+    """The same program for PyTorch."""
+    assert program.startswith(IMPORT)
+    return program.replace(IMPORT, "import torch\n", 1)
+
+
+def sections(page: str) -> dict[str, str]:
+    """Heading -> text below it."""
+    head, *rest = re.split(r"^## (.+)\n", page, flags=re.MULTILINE)
+    return {"": head, **dict(zip(rest[::2], rest[1::2], strict=True))}

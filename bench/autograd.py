@@ -8,6 +8,7 @@ Figures are ratios of our time to theirs: below 1 we are the faster.
 from __future__ import annotations
 
 import argparse
+import importlib
 import statistics
 import sys
 from collections.abc import Callable
@@ -15,15 +16,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# This file has the name of the package that it measures, and Python looks beside it first.
-sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
-
-import autograd
-import autograd.numpy as anp
 import numpy as np
 import torch
 
 import secondpass.autograd as spec
+
+# This file has the name of the package that it measures, and Python looks beside it first.
+sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+autograd: Any = importlib.import_module("autograd")
+anp: Any = importlib.import_module("autograd.numpy")
 
 Step = Callable[[], float]
 MLP, LSTM, ATTENTION = (64, 32, 64, 10), (8, 16, 32, 16), (4, 16, 32, 4)
@@ -34,7 +35,9 @@ def mlp(lib: Any) -> Step:
     """Three layers, mean squared error, SGD."""
     batch, wide, hidden, out = MLP
     nn, x, y = lib.nn, *_data(lib, (batch, wide), (batch, out))
-    model = nn.Sequential(nn.Linear(wide, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, out))
+    model = nn.Sequential(
+        nn.Linear(wide, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, out)
+    )
     return _trained(lib, model, lambda: nn.functional.mse_loss(model(x), y))
 
 

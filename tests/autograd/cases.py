@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: E501  tables of expressions
 """One or more expressions for every row of the op table: what is computed, and the shapes of x, y and z.
 
 `mask`, `index`, `column` and `target` are tensors without history.

@@ -77,5 +77,11 @@ def test_every_row_has_a_case() -> None:
         seen = run("spec", expression, shapes)
         for tree in (seen["graph"], *seen.get("first graph", ())):
             names(tree)
-    inside = {"torch::autograd::CopyBackwards", "FillBackward2", "FillBackward3", "UnsafeSplitBackward0", "ScatterBackward1"}
+    inside = {
+        "torch::autograd::CopyBackwards",
+        "FillBackward2",
+        "FillBackward3",
+        "UnsafeSplitBackward0",
+        "ScatterBackward1",
+    }
     assert {op.node for op in OPS.values() if op.grads} - met - inside == set()

@@ -11,8 +11,6 @@ import torch
 import torch.utils.checkpoint
 
 import secondpass.autograd as spec
-import secondpass.autograd.nn.functional
-import secondpass.autograd.utils.checkpoint
 
 from ..autograd.twin import array, is_tensor, saved
 from .programs import START, Choice, Writer
@@ -60,7 +58,8 @@ def scope_of(library: Any) -> dict[str, Any]:
         return (x.tanh() * x).sin() * 2
 
     scope = {
-        "torch": library, "F": library.nn.functional, "leaf": leaf, "plain": lambda *s: library.from_numpy(draw.uniform(-1, 1, s)),
+        "torch": library, "F": library.nn.functional, "leaf": leaf,
+        "plain": lambda *s: library.from_numpy(draw.uniform(-1, 1, s)),
         "lstm": lstm, "Cube": Cube, "Pair": Pair, "block": block, "checkpoint": library.utils.checkpoint.checkpoint,
         "double": lambda g: g * 2, "noted": lambda t: notes.append(1),
     }  # fmt: skip
@@ -92,7 +91,7 @@ def look(name: str, theirs: Any, ours: Any) -> str:
     a, b = asked(theirs, "grad"), asked(ours, "grad")
     if isinstance(a, str) or isinstance(b, str):
         return "" if a is b else f"{name}.grad: {a} / {b}"
-    if (a is None) != (b is None) or a is not None and not close(a, b):
+    if (a is None) != (b is None) or (a is not None and not close(a, b)):
         return f"{name}.grad: {a} / {b}"
     return ""
 
@@ -130,7 +129,11 @@ def histories(theirs: Any, ours: Any, seen: dict[Any, Any]) -> str:
             return f"{a.name()} / {b.name()}"
         if hasattr(a, "variable"):
             continue
-        if "Backward" in type(a).__name__ and not a.name().startswith(("Cube", "Pair", "Checkpoint")) and saved(a) != saved(b):
+        if (
+            "Backward" in type(a).__name__
+            and not a.name().startswith(("Cube", "Pair", "Checkpoint"))
+            and saved(a) != saved(b)
+        ):
             return f"{a.name()} saved {saved(a)} / {saved(b)}"
         if [nr for _, nr in a.next_functions] != [nr for _, nr in b.next_functions]:
             return f"{a.name()}: edges {a.next_functions} / {b.next_functions}"

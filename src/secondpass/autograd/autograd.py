@@ -9,11 +9,25 @@ from typing import Any
 
 from . import function
 from .function import Function
+from .methods import METHODS
 from .passes import backward, grad
 from .state import enable_grad, no_grad, set_grad_enabled, state
 from .tensors import Tensor as Variable
 
-__all__ = ["Function", "Variable", "backward", "enable_grad", "function", "grad", "graph", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "function",
+    "grad",
+    "graph",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+
+_BOUND = METHODS  # tensors have their methods once that module has been imported
 
 
 class saved_tensors_hooks:

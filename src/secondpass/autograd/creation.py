@@ -50,7 +50,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, without a copy where none is needed."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined,no-any-return]
+        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray) and dtype is None:
         return Tensor(data)
     return tensor(data, dtype)
@@ -117,7 +117,9 @@ def arange(*bounds: Any, dtype: Any = None, requires_grad: bool = False, device:
 
 def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """So many numbers from start to end."""
-    return _leaf(np.linspace(start, end, steps, dtype=default.kind if dtype is None else array_type(dtype)), requires_grad)
+    return _leaf(
+        np.linspace(start, end, steps, dtype=default.kind if dtype is None else array_type(dtype)), requires_grad
+    )
 
 
 def eye(rows: int, columns: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:

@@ -2,8 +2,8 @@
 """Functions of one's own: `Function` with `save_for_backward`.
 
 NOTE [ What the engine owns ]
-Only what `save_for_backward` was given is freed by a pass and checked for changes. What a user puts on `ctx` stays: such
-a node can be walked any number of times, and nobody notices when it was changed.
+Only what `save_for_backward` was given is freed by a pass and checked for changes. What a user puts on `ctx` stays:
+such a node can be walked any number of times, and nobody notices when it was changed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class FunctionNode(Node):
             )  # fmt: skip
         for g in out:
             if g is not None and not isinstance(g, Tensor):
-                raise GraphError(f"function {self.name()} returned a {type(g).__name__}, a Tensor was expected", "other")
+                raise GraphError(
+                    f"function {self.name()} returned a {type(g).__name__}, a Tensor was expected", "other"
+                )
         return [out[i] if out[i] is None or walk.create else out[i]._a for i in self.slots]
 
     def release(self, walk: Any) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import creation, functions, methods, state, tensors, tracing
+from . import api, creation, functions, methods, products, state, tensors, tracing
 from . import random as random_
 from .dtypes import ALIASES, ALL, device, dtype, get_default_dtype, set_default_dtype
-from .recording import tensors as rows
+from .namespaces import tensors as rows
 
+_BOUND = methods.METHODS  # tensors have their methods once that module has been imported
 _GATHERED: dict[str, Any] = {
-    **methods.FUNCTIONS,
+    **api.FUNCTIONS,
     **{name: getattr(creation, name) for name in creation.__all__},
     **{name: getattr(state, name) for name in state.__all__ if name not in ("state", "Listener")},
     **ALL,
@@ -29,7 +30,7 @@ _GATHERED: dict[str, Any] = {
     "concat": functions.joined,
     "stack": functions.stack,
     "where": functions.where,
-    "einsum": functions.einsum,
+    "einsum": products.einsum,
     "trace": tracing.trace,
     "set_num_threads": lambda count: None,
     "is_grad_enabled": state.is_grad_enabled,

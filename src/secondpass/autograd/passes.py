@@ -9,7 +9,7 @@ import numpy as np
 
 from .engine import Walk
 from .graph import Edge, GraphError, Node
-from .recording import arrays, tensors
+from .namespaces import arrays, tensors
 from .state import set_grad_enabled, state
 from .tensors import Tensor, edge_of
 
@@ -85,7 +85,7 @@ def _hook(node: Node, nr: int, g: Any) -> Any:
     held = (node.retained or {}).get(nr)
     owner = held() if held is not None else None
     if owner is not None:
-        owner._grad = t.clone() if owner._grad is None else owner._grad + t
+        owner._grad = tensors.clone(t) if owner._grad is None else owner._grad + t
     return t if isinstance(g, Tensor) else t._a
 
 

@@ -35,8 +35,7 @@ def place(spot: Spot | None) -> Place | None:
     code, line = spot
     file = code.co_filename
     root = os.getcwd() + os.sep
-    if file.startswith(root):
-        file = file[len(root) :]
+    file = file.removeprefix(root)
     return Place(file, line, "" if code.co_name == "<module>" else code.co_name)
 
 

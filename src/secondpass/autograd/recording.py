@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operations as they run: compute the value, make the node, save what it needs; in place or not."""
+"""Operations as they run: compute the value, make the node, save what it needs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from .dtypes import default
 from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
 from .ops import OPS, Op, values
 from .ops.linear import by_columns
-from .ops.shape import layout, memory, shares
+from .ops.shape import layout
 from .place import here
 from .state import state
-from .tensors import SEVERAL, UNRECORDED, Tensor, bump, edge_of
+from .tensors import SEVERAL, UNRECORDED, Tensor, edge_of
 
-__all__ = ["CopySlices", "OpNode", "apply", "arrays", "inplace", "strided_node", "tensors"]
+__all__ = ["OpNode", "apply", "arrays", "as_pytorch", "edges_of", "number", "tensors"]
 
 _ndarray = np.ndarray
-_ENTRY = tuple[Any, ...]
 
 
 class OpNode(Node):
@@ -53,7 +52,7 @@ class OpNode(Node):
         assert edge is not None
         return edge[0].meta[edge[1]][1]
 
-    def save(self, inputs: Sequence[Tensor | None], only_inputs: bool) -> None:
+    def save(self, inputs: Sequence[Tensor | None]) -> None:
         """Keeps the inputs the derivatives need."""
         kept: list[Saved] = []
         op = self.op
@@ -63,8 +62,8 @@ class OpNode(Node):
             if at < 0:
                 kept.append((name, out, None, None, 0, None))
             elif at == op.star:
-                kept.extend((name, INPUT, t, t._c, t._c[0], None) if t is not None else (name, INPUT, None, None, 0, None)
-                            for t in inputs[at:])  # fmt: skip
+                nothing: Saved = (name, INPUT, None, None, 0, None)
+                kept.extend(nothing if t is None else (name, INPUT, t, t._c, t._c[0], None) for t in inputs[at:])
             else:
                 t = inputs[at]
                 if t is not None:
@@ -98,7 +97,7 @@ class OpNode(Node):
                 f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
                 "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
             )  # fmt: skip
-        if self.freed_by is not None or counter is not None and counter[0] != entry[4]:
+        if self.freed_by is not None or (counter is not None and counter[0] != entry[4]):
             self.check(entry)
         if kind == INPUT:
             return kept if create or kept is None else kept._a
@@ -143,7 +142,7 @@ class OpNode(Node):
             return [None] * len(needed)
         F = tensors if create else arrays
         if op.whole is not None:
-            return op.whole(F, g, self, *saved) if any(needed) else [None] * len(needed)  # type: ignore[no-any-return]
+            return op.whole(F, g, self, *saved) if any(needed) else [None] * len(needed)
         return [
             f(F, g, self, *saved) if want and f is not None else None
             for f, want in zip(op.formulas, needed, strict=True)
@@ -161,54 +160,7 @@ class OpNode(Node):
         raise AttributeError(name)
 
 
-class CopySlices(Node):
-    """The history of a base after one of its views was changed in place."""
-
-    __slots__ = ("base", "inner", "view")
-
-    def __init__(self, base: Tensor, view: Tensor, inner: OpNode) -> None:
-        super().__init__("torch::autograd::CopySlices", (edge_of(base), *inner.edges[1:]))
-        self.base, self.view = layout(base._a), layout(view._a)
-        self.inner: OpNode | None = inner
-        self.meta = [(base._a.shape, base._a.dtype)]
-
-    def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
-        """Sends the view's part of the gradient through the operation, the rest straight on."""
-        g = grads[0]
-        if g is None:
-            return [None] * len(needed)
-        if self.inner is None:
-            raise self.twice()
-        F = tensors if walk.create else arrays
-        _, stride, start = self.base
-        whole = F.copy_(F.empty_strided(g, size=self.base[0], stride=stride), g)
-        part = F.as_strided(whole, size=self.view[0], stride=self.view[1], offset=self.view[2] - start)
-        found = list(self.inner.apply([F.contiguous(part)], needed, walk))
-        if needed[0]:
-            if found[0] is not None:
-                F.copy_(part, found[0])
-            found[0] = whole
-        return found
-
-    def release(self, walk: Any) -> None:
-        """Spends the operation inside: even one that saved nothing cannot be walked again."""
-        if self.inner is not None:
-            self.inner.release(walk)
-            self.inner, self.freed_by = None, walk
-
-
-def strided_node(view: Tensor, base: Tensor) -> Node:
-    """The node of a view whose base has changed."""
-    size, stride, offset = layout(view._a)
-    params = {"size": size, "stride": stride, "offset": offset, "layout": layout(base._a)}
-    node = OpNode(OPS["as_strided"], (edge_of(base),), params, [base._a.shape])
-    node.meta = [(size, view._a.dtype)]
-    if state.listener is not None:
-        state.listener.node(node)
-    return node
-
-
-def _number(value: Any, among: Sequence[Any]) -> Tensor:
+def number(value: Any, among: Sequence[Any]) -> Tensor:
     """A Python number as a tensor of the type that PyTorch computes in."""
     kinds = [t._a.dtype for t in among if isinstance(t, Tensor)]
     kind = next((k for k in kinds if k.kind == "f"), None) or next((k for k in kinds if k.kind != "b"), None)
@@ -256,13 +208,13 @@ def _ordered(inputs: Sequence[Any], out: Any) -> Any:
     return out
 
 
-def _edges(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
+def edges_of(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
     """The edges of a new node; None where nothing needs a gradient."""
     chosen = inputs if op.star == 0 else inputs[: op.star] if op.star > 0 else inputs
     if op.star < 0 and len(op.edges) != len(op.inputs):
         chosen = [inputs[op.inputs.index(name)] for name in op.edges]
     for t in chosen:
-        if t is not None and (t._fn is not None or t._req or t._base is not None and t.requires_grad):
+        if t is not None and (t._fn is not None or t._req or (t._base is not None and t.requires_grad)):
             return [None if t is None else edge_of(t) for t in chosen]
     return None
 
@@ -272,9 +224,9 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     inputs: Sequence[Any] = args
     for a in args:
         if a is not None and not isinstance(a, Tensor):
-            inputs = [x if x is None or isinstance(x, Tensor) else _number(x, args) for x in args]
+            inputs = [x if x is None or isinstance(x, Tensor) else number(x, args) for x in args]
             break
-    plain = [None if t is None else t._a for t in inputs]
+    plain: list[Any] = [None if t is None else t._a for t in inputs]
     if op.matrices and any(a.ndim != op.matrices for a in plain[-2:]):
         raise RuntimeError(f"{op.name} expects {op.matrices}-D tensors (got {[list(a.shape) for a in plain[-2:]]})")
     if op.name in ("mm", "addmm"):
@@ -284,8 +236,8 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     try:
         out = op.value(*plain, **params)
     except ValueError as error:
-        raise _as_pytorch(op, error) from None
-    edges = _edges(op, inputs) if state.enabled and op.formulas else None
+        raise as_pytorch(op, error) from None
+    edges = edges_of(op, inputs) if state.enabled and op.formulas else None
     if edges is None:
         if state.listener is not None and state.walk is None and any(t is not None and t.requires_grad for t in inputs):
             state.listener.cut(inputs[0], "compare" if state.enabled else "no_grad")
@@ -294,7 +246,7 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
         return _result(op, inputs, out, None, 0)
     node = OpNode(op, edges, params, [() if a is None else a.shape for a in plain])
     if op.plan:
-        node.save(inputs, False)
+        node.save(inputs)
     result: Any
     if op.several:
         result = tuple([_result(op, inputs, one, node, i) for i, one in enumerate(out)])
@@ -311,119 +263,14 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     return result
 
 
-def _as_pytorch(op: Op, error: ValueError) -> Exception:
+def as_pytorch(op: Op, error: ValueError) -> Exception:
     """NumPy's complaint as the class that PyTorch raises: dimensions that are not there are an IndexError."""
     text = f"{op.name}: {error}"
     return IndexError(text) if isinstance(error, IndexError) else RuntimeError(text)
 
 
-def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
-    """Runs an operation on tensors and writes its value over the first of them."""
-    inputs: list[Any] = [target, *(x if x is None or isinstance(x, Tensor) else _number(x, (target, *args)) for x in args)]
-    edges = _edges(op, inputs) if state.enabled and op.formulas else None
-    if edges is not None:
-        _may_change(target)
-    node = None
-    if edges is not None:
-        node = OpNode(op, edges, params, [() if t is None else t._a.shape for t in inputs])
-        node.meta = [(target._a.shape, target._a.dtype)]
-        saved_inputs = list(inputs)
-        if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
-            saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
-        node.save(saved_inputs, True)
-    if op.name not in ("index_put", "zero", "fill", "fill_tensor") and target._a.size > 1 and 0 in target._a.strides and any(
-        s == 0 and n > 1 for s, n in zip(target._a.strides, target._a.shape, strict=True)
-    ):  # fmt: skip
-        raise GraphError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Clone it before the change.", "other",
-        )  # fmt: skip
-    if op.name != "index_put" and any(t is not None and _overlap(target._a, t._a) for t in inputs[1:]):
-        raise GraphError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Clone the tensor before the operation.", "other",
-        )  # fmt: skip
-    _write(op, target, inputs, params)
-    bump(target, "[...] =" if op.name == "index_put" else op.name.rstrip("_") + "_")
-    if node is not None:
-        rebase(target, node)
-        if op.plan:
-            node.save_outputs((target,), target._base is not None)
-            if state.hooks:
-                node.pack(*state.hooks[-1])
-    return target
-
-
-def _overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays without gaps share some of their memory in different places."""
-    if a is b or memory(a) is not memory(b):
-        return False
-    spans = []
-    for x in (a, b):
-        extent = 1 + sum((n - 1) * s // x.itemsize for n, s in zip(x.shape, x.strides, strict=True))
-        if not x.size or extent != x.size:
-            return False
-        start = layout(x)[2]
-        spans.append((start, start + extent))
-    (p, q), (r, s) = spans
-    return a.strides != b.strides if (p, q) == (r, s) else p < s and r < q
-
-
-def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) -> None:
-    array = target._a
-    try:
-        out = inputs[1]._a if op.name == "copy_" else op.value(*[None if t is None else t._a for t in inputs], **params)
-        if op.name != "copy_" and out.dtype.kind == "f" and array.dtype.kind != "f":
-            raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {array.dtype}")
-        if op.name != "copy_" and out.shape != array.shape:
-            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(out.shape)}")
-        array[...] = out
-    except ValueError as error:
-        raise _as_pytorch(op, error) from None
-
-
-def _may_change(target: Tensor) -> None:
-    base = target._base
-    if base is not None:
-        target.refuse(indirect=False)
-        if base.requires_grad and base.is_leaf:
-            raise GraphError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                "Change it under no_grad(), or a clone of it.", "leaf",
-            )  # fmt: skip
-    if target._req and target.grad_fn is None:
-        raise GraphError(
-            "a leaf Variable that requires grad is being used in an in-place operation. "
-            "Change it under no_grad(), or a clone of it.", "leaf",
-        )  # fmt: skip
-
-
-def rebase(target: Tensor, node: OpNode) -> None:
-    """Gives a tensor that was changed its new history: see NOTE [ Views ] 2."""
-    listener = state.listener
-    if listener is not None:
-        listener.node(node)
-    base = target._base
-    if base is None:
-        set_history(target, node)
-        return
-    slices = CopySlices(base, target, node)
-    set_history(base, slices)
-    if listener is not None:
-        listener.node(slices)
-    target.grad_fn  # noqa: B018  its node is made anew now, while the numbers are in order
-
-
-def set_history(t: Tensor, node: Node) -> None:
-    """Puts a tensor behind another node; a gradient it wants to keep is kept there from now on."""
-    old = t._fn
-    if t._retains and old is not None and old.retained and t._nr in old.retained:
-        node.retained = {0: old.retained.pop(t._nr)}
-    t._fn, t._nr = node, 0
-
-
 class _Tensors:
-    """The table over recording tensors."""
+    """The table over recording tensors; `namespaces` adds what is not a row."""
 
     def __getattr__(self, name: str) -> Any:
         op = OPS[name]
@@ -437,59 +284,3 @@ class _Tensors:
 
 arrays: Any = values
 tensors: Any = _Tensors()
-
-
-# What the formulas need beside the rows of the table, over arrays and over tensors
-def _over(F: Any) -> None:
-    def sum_to(g: Any, shape: Any) -> Any:
-        mine = g.shape
-        if not shape:
-            return F.sum(g)
-        lead = len(mine) - len(shape)
-        dims = tuple(i for i, n in enumerate(mine) if i < lead or shape[i - lead] == 1 and n != 1)
-        if dims:
-            g = F.sum_dim(g, dim=dims, keepdim=True)
-        return F.view(g, shape=tuple(shape)) if lead > 0 else g
-
-    F.sum_to = sum_to
-
-
-def _empty_strided(g: Any, size: Any, stride: Any) -> Any:
-    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
-    return values.as_strided(np.empty(span, g.dtype), size, stride, 0)
-
-
-def reshape(t: Tensor, shape: Any) -> Tensor:
-    """A view where the memory allows it, else a copy."""
-    array = t._a
-    if not array.flags.c_contiguous and array.size:
-        try:
-            out = array.reshape(shape)
-        except ValueError:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {array.size}") from None
-        if not shares(array, out):
-            return apply(OPS["unsafe_view"], apply(OPS["contiguous"], t), shape=out.shape)  # type: ignore[no-any-return]
-        return apply(OPS["reshape_alias"], t, shape=out.shape)  # type: ignore[no-any-return]
-    return apply(OPS["view"], t, shape=shape)  # type: ignore[no-any-return]
-
-
-def cat(parts: Sequence[Tensor], dim: int) -> Tensor:
-    """Tensors one after the other."""
-    if len({p._a.ndim for p in parts if p._a.shape != (0,)}) > 1 or any(not p._a.ndim for p in parts):
-        raise RuntimeError(f"Tensors must have the same number of dimensions (got {[list(p.shape) for p in parts]})")
-    return apply(  # type: ignore[no-any-return]
-        OPS["cat_sized"], *parts, dim=dim, sizes=[0 if p._a.shape == (0,) else p._a.shape[dim] for p in parts]
-    )
-
-
-_over(arrays)
-_over(tensors)
-arrays.reshape = lambda g, shape: g.reshape(shape)
-arrays.cat = lambda *parts, dim: np.concatenate(parts, dim)
-arrays.matrix_product = lambda a, b: a @ b
-arrays.empty_strided = _empty_strided
-tensors.reshape = reshape
-tensors.cat = lambda *parts, dim: cat(parts, dim)
-tensors.matrix_product = lambda a, b: apply(OPS["mm"], a, b)
-tensors.empty_strided = lambda g, size, stride: Tensor(_empty_strided(g._a, size, stride))
-tensors.copy_ = lambda target, source: inplace(OPS["copy_"], target, source)

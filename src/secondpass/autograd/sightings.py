@@ -46,7 +46,9 @@ def _inside(name: str, kind: str, value: Any, depth: int = 0) -> Iterator[tuple[
     elif isinstance(value, (list, tuple)) or type(value).__name__ == "deque":
         for item in list(value)[:_MANY]:
             yield from _inside(f"{name}[...]", "slot", item, depth + 1)
-    elif isinstance(value, Module) or hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _SKIPPED:
+    elif isinstance(value, Module) or (
+        hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _SKIPPED
+    ):
         for key, item in list(vars(value).items())[:_MANY]:
             if not key.startswith("__"):
                 yield from _inside(f"{name}.{key}", "attribute", item, depth + 1)

@@ -6,8 +6,8 @@ NOTE [ Views ]
 2. Changing a view in place changes the base's history: `CopySlices` on the base. The view's own node is then made anew
    (`AsStridedBackward0`) from the base when somebody asks for it.
 3. The same happens to every view of a base whose version has moved since the view's node was made.
-4. Outputs of functions that return several views, and views made under `no_grad`, refuse to be changed where it would be
-   recorded, and refuse to be used after their base was changed.
+4. Outputs of functions that return several views, and views made under `no_grad`, refuse to be changed where it would
+   be recorded, and refuse to be used after their base was changed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Tensor:
             return None
         if self._seen != self._c[0]:
             self.refuse(indirect=True)
-            from .recording import set_history, strided_node
+            from .inplace import set_history, strided_node
 
             set_history(self, strided_node(self, base))
             self._seen = self._c[0]
@@ -98,9 +98,13 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self.grad_fn is not None:
-            raise GraphError("you can only change requires_grad flags of leaf variables; use detach() instead.", "other")
+            raise GraphError(
+                "you can only change requires_grad flags of leaf variables; use detach() instead.", "other"
+            )
         if value and self._a.dtype.kind != "f":
-            raise GraphError(f"only Tensors of floating point dtype can require gradients (got {self._a.dtype})", "other")
+            raise GraphError(
+                f"only Tensors of floating point dtype can require gradients (got {self._a.dtype})", "other"
+            )
         self._req = bool(value)
 
     @property
@@ -184,7 +188,7 @@ class AccumulateGrad(Node):
         if new is None or not leaf.requires_grad:
             return ()
         if walk.create:
-            leaf._grad = _laid_out(new, leaf) if leaf._grad is None else leaf._grad + new  # type: ignore[operator]
+            leaf._grad = _laid_out(new, leaf) if leaf._grad is None else leaf._grad + new
         elif leaf._grad is None:
             leaf._grad = Tensor(np.array(new))
         else:
@@ -197,10 +201,10 @@ class AccumulateGrad(Node):
 
 def _laid_out(new: Tensor, leaf: Tensor) -> Tensor:
     """A gradient with history, copied into the layout of its leaf."""
-    from .recording import tensors as F
+    from .namespaces import tensors as F
 
     _, stride, _ = leaf.layout()
-    return F.copy_(F.empty_strided(new, size=leaf._a.shape, stride=stride), new)  # type: ignore[no-any-return]
+    return F.copy_(F.empty_strided(new, size=leaf._a.shape, stride=stride), new)
 
 
 def edge_of(t: Tensor) -> Edge | None:

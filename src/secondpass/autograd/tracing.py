@@ -74,7 +74,11 @@ class Trace:
     def node(self, node: Any) -> None:
         """A node was made."""
         kept = [e[2] for e in node.saved if e[2] is not None]
-        arrays = [getattr(k, "_a", k) for k in kept if not (isinstance(k, Tensor) and (k._req or k._base is not None and k._base._req))]
+        arrays = [
+            getattr(k, "_a", k)
+            for k in kept
+            if not (isinstance(k, Tensor) and (k._req or (k._base is not None and k._base._req)))
+        ]
         self._nodes[node.number] = record.Node(
             node.number, node.name(), self._parents(node), node.saves,
             sum(a.nbytes for a in {id(a): a for a in arrays if hasattr(a, "nbytes")}.values()),
@@ -84,7 +88,9 @@ class Trace:
     def begin(self, walk: Any) -> None:
         """A pass begins."""
         self._when += 1
-        held = {n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version}
+        held = {
+            n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version
+        }
         self._begun[walk.number] = (self._when, stack(), held, len(self._begun) > 0)
         for name, kind, tensor, function in look():
             fn = tensor._fn
@@ -198,7 +204,11 @@ class Trace:
     def _fail(self, error: BaseException, when: int) -> None:
         kind, node = getattr(error, "kind", "other"), getattr(error, "node", None)
         saved = getattr(error, "saved", None)
-        entry = next((e for e in node.saved if e[0] == saved and isinstance(e[2], Tensor)), None) if node is not None else None
+        entry = (
+            next((e for e in node.saved if e[0] == saved and isinstance(e[2], Tensor)), None)
+            if node is not None
+            else None
+        )
         leaf = self._leaf(entry[2]) if entry is not None and entry[2]._req and entry[2]._fn is None else None
         self._events.append(record.Failure(
             when, kind if kind in _KINDS else "other", str(error), None if node is None else self._number(node),

@@ -2,9 +2,10 @@
 """`torch.nn`: modules, layers, losses."""
 
 from . import functional, utils
-from .layers import *
+from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .layers import *  # noqa: F403  all of them
 from .layers import __all__ as _layers
-from .modules import Module, ModuleDict, ModuleList, Parameter, ParameterList, Sequential
+from .modules import Module, Parameter
 
 __all__ = [
     *_layers, "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterList", "Sequential", "functional", "utils",

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import creation, functions
-from ..methods import FUNCTIONS
+from .. import functions
+from ..api import FUNCTIONS
+from ..inplace import inplace as change
+from ..namespaces import tensors as F
 from ..ops import OPS
-from ..recording import inplace
-from ..recording import tensors as F
+from ..products import matmul
+from ..random import default_generator
 from ..tensors import Tensor
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "embedding", "gelu",
     "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss", "normalize",
-    "one_hot", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus", "tanh",
+    "one_hot", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus",
+    "tanh",
 ]  # fmt: skip
 
 tanh, sigmoid = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"]
@@ -26,7 +29,7 @@ softmax, log_softmax = FUNCTIONS["softmax"], FUNCTIONS["log_softmax"]
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, as one node where the memory allows."""
-    if weight._a.ndim > 2 or bias is not None and weight._a.ndim != 2:
+    if weight._a.ndim > 2 or (bias is not None and weight._a.ndim != 2):
         raise RuntimeError(f"mat2 must be a matrix, got {weight._a.ndim}-D tensor")
     turned = F.t(weight)
     if bias is not None and x._a.shape[-1:] != turned._a.shape[:1]:
@@ -34,45 +37,45 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x._a.dtype != weight._a.dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype} and {weight.dtype}")
     if bias is None:
-        return functions.matmul(x, turned)
+        return matmul(x, turned)
     if x._a.ndim == 2:
-        return F.addmm(bias, x, turned)  # type: ignore[no-any-return]
+        return F.addmm(bias, x, turned)
     if x._a.flags.c_contiguous:
         flat = F.addmm(bias, F.view(x, shape=(-1, x._a.shape[-1])), turned)
-        return F.view(flat, shape=(*x._a.shape[:-1], weight._a.shape[0]))  # type: ignore[no-any-return]
-    return inplace(OPS["add"], functions.matmul(x, turned), bias)
+        return F.view(flat, shape=(*x._a.shape[:-1], weight._a.shape[0]))
+    return change(OPS["add"], matmul(x, turned), bias)
 
 
 def relu(x: Tensor, inplace: bool = False) -> Tensor:
     """The positive part."""
-    return x.relu_() if inplace else F.relu(x)  # type: ignore[no-any-return,attr-defined]
+    return x.relu_() if inplace else F.relu(x)  # type: ignore[attr-defined]
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution function at x."""
     if approximate != "none":
         raise RuntimeError(f"approximate argument must be 'none' here (got {approximate!r})")
-    return F.gelu(x)  # type: ignore[no-any-return]
+    return F.gelu(x)
 
 
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """x times its sigmoid."""
-    return F.silu(x)  # type: ignore[no-any-return]
+    return F.silu(x)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """The positive part, and a little of the negative one."""
-    return F.leaky_relu(x, slope=negative_slope)  # type: ignore[no-any-return]
+    return F.leaky_relu(x, slope=negative_slope)
 
 
 def softplus(x: Tensor) -> Tensor:
     """log(1 + exp(x))."""
-    return F.softplus(x)  # type: ignore[no-any-return]
+    return F.softplus(x)
 
 
 def logsigmoid(x: Tensor) -> Tensor:
     """The logarithm of the sigmoid."""
-    return F.neg(F.softplus(F.neg(x)))  # type: ignore[no-any-return]
+    return F.neg(F.softplus(F.neg(x)))
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -81,16 +84,16 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fa
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return x
-    noise = creation.default_generator.uniform(x._a.shape, np.float64) < 1 - p
+    noise = default_generator.uniform(x._a.shape, np.float64) < 1 - p
     scaled = noise.astype(x._a.dtype) / x._a.dtype.type(1 - p) if p < 1 else np.zeros_like(x._a)
-    return F.mul(x, Tensor(scaled))  # type: ignore[no-any-return]
+    return F.mul(x, Tensor(scaled))
 
 
 def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of the weight."""
-    if indices._a.size and not (0 <= indices._a.min() and indices._a.max() < weight._a.shape[0]):
+    if indices._a.size and not (indices._a.min() >= 0 and indices._a.max() < weight._a.shape[0]):
         raise IndexError("index out of range in self")
-    return F.embedding(weight, indices, padding_idx=-1 if padding_idx is None else padding_idx)  # type: ignore[no-any-return]
+    return F.embedding(weight, indices, padding_idx=-1 if padding_idx is None else padding_idx)
 
 
 def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -98,13 +101,13 @@ def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps:
     want = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not want or x._a.shape[x._a.ndim - len(want) :] != want:
         raise RuntimeError(f"Given normalized_shape={list(want)}, expected input to end so, but got {list(x.shape)}")
-    return F.native_layer_norm(x, weight, bias, ndim=len(want), eps=eps)[0]  # type: ignore[no-any-return]
+    return F.native_layer_norm(x, weight, bias, ndim=len(want), eps=eps)[0]
 
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors of length one."""
     length = F.clamp_min(functions.norm(x, p, dim, True), min=eps)
-    return F.div(x, F.expand(length, shape=x._a.shape))  # type: ignore[no-any-return]
+    return F.div(x, F.expand(length, shape=x._a.shape))
 
 
 def _how(reduction: str) -> str:
@@ -126,35 +129,37 @@ def _same(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def mse_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences."""
-    return F.mse_loss(*_same(x, y), reduction=_how(reduction))  # type: ignore[no-any-return]
+    return F.mse_loss(*_same(x, y), reduction=_how(reduction))
 
 
 def smooth_l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """Squared where the difference is small, absolute elsewhere."""
-    return F.smooth_l1_loss(*_same(x, y), reduction=_how(reduction))  # type: ignore[no-any-return]
+    return F.smooth_l1_loss(*_same(x, y), reduction=_how(reduction))
 
 
 def l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences."""
     x, y = _same(x, y)
     apart = F.abs(F.sub(x, y))
-    return apart if _how(reduction) == "none" else F.mean(apart) if reduction == "mean" else F.sum(apart)  # type: ignore[no-any-return]
+    return apart if _how(reduction) == "none" else F.mean(apart) if reduction == "mean" else F.sum(apart)
 
 
 def binary_cross_entropy(x: Tensor, y: Tensor, weight: Any = None, reduction: str = "mean") -> Tensor:
     """The loss of probabilities."""
     if x._a.shape != y._a.shape:
-        raise ValueError(f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is not allowed.")
+        raise ValueError(
+            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is not allowed."
+        )
     if x._a.size and not (x._a.min() >= 0 and x._a.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    return F.binary_cross_entropy(x, y, reduction=_how(reduction))  # type: ignore[no-any-return]
+    return F.binary_cross_entropy(x, y, reduction=_how(reduction))
 
 
 def binary_cross_entropy_with_logits(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The loss of logits."""
     if x._a.shape != y._a.shape:
         raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
-    return F.bce_with_logits(x, y, reduction=_how(reduction), count=max(x._a.size, 1))  # type: ignore[no-any-return]
+    return F.bce_with_logits(x, y, reduction=_how(reduction), count=max(x._a.size, 1))
 
 
 def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
@@ -164,7 +169,7 @@ def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: i
     used = target._a[target._a != ignore_index]
     if used.size and not (used.min() >= 0 and used.max() < x._a.shape[1]):
         raise IndexError(f"Target {used.max()} is out of bounds.")
-    return F.nll_loss(x, target, reduction=_how(reduction), ignore_index=ignore_index)[0]  # type: ignore[no-any-return]
+    return F.nll_loss(x, target, reduction=_how(reduction), ignore_index=ignore_index)[0]
 
 
 def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
@@ -173,7 +178,7 @@ def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_ind
         if target._a.dtype.kind != "f":
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
         found = F.neg(F.sum_dim(F.mul(F.log_softmax(x, dim=1), target), dim=1))
-        return found if _how(reduction) == "none" else F.mean(found) if reduction == "mean" else F.sum(found)  # type: ignore[no-any-return]
+        return found if _how(reduction) == "none" else F.mean(found) if reduction == "mean" else F.sum(found)
     if x._a.ndim > 2 and target._a.shape != (x._a.shape[0], *x._a.shape[2:]):
         raise RuntimeError(f"Expected target size {[x._a.shape[0], *x._a.shape[2:]]}, got {list(target.shape)}")
     if x._a.ndim != 2:
@@ -187,13 +192,15 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     return Tensor(np.eye(count, dtype=np.int64)[index._a])
 
 
-def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Any = None, is_causal: bool = False) -> Tensor:
+def scaled_dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Any = None, is_causal: bool = False
+) -> Tensor:
     """softmax(q k^T / sqrt(d)) v, by single operations."""
-    scores = functions.matmul(q, F.transpose(k, dim0=-2, dim1=-1)) * (q._a.shape[-1] ** -0.5)  # type: ignore[operator]
+    scores = matmul(q, F.transpose(k, dim0=-2, dim1=-1)) * (q._a.shape[-1] ** -0.5)
     if is_causal:
         attn_mask = Tensor(np.tril(np.ones(scores._a.shape[-2:], np.bool_)))
     if attn_mask is not None and attn_mask._a.dtype.kind == "b":
         scores = F.masked_fill(scores, F.logical_not(attn_mask), value=-np.inf)
     elif attn_mask is not None:
         scores = F.add(scores, attn_mask)
-    return functions.matmul(F.softmax(scores, dim=-1), v)
+    return matmul(F.softmax(scores, dim=-1), v)

@@ -8,18 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import default_generator
 from ..dtypes import array_type, default
 from ..functions import chunk
-from ..recording import tensors as T
+from ..namespaces import tensors as T
+from ..random import default_generator
 from ..tensors import Tensor
 from . import functional as F
 from .modules import Module, Parameter
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "GELU", "GRUCell", "Identity",
-    "L1Loss", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "MSELoss", "NLLLoss", "RNNCell", "ReLU", "SiLU", "Sigmoid",
-    "SmoothL1Loss", "Softmax", "Tanh",
+    "GELU",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GRUCell",
+    "Identity",
+    "L1Loss",
+    "LSTMCell",
+    "LayerNorm",
+    "LeakyReLU",
+    "Linear",
+    "MSELoss",
+    "NLLLoss",
+    "RNNCell",
+    "ReLU",
+    "SiLU",
+    "Sigmoid",
+    "SmoothL1Loss",
+    "Softmax",
+    "Tanh",
 ]  # fmt: skip
 
 
@@ -32,7 +52,9 @@ def _uniform(shape: tuple[int, ...], bound: float, dtype: Any = None) -> Paramet
 class Linear(Module):
     """x @ weight.T + bias."""
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None, device: Any = None
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
@@ -67,7 +89,9 @@ class Embedding(Module):
 class LayerNorm(Module):
     """Zero mean and unit variance over the last dimensions, then a scale and a shift."""
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True) -> None:
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True
+    ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps = shape, eps
@@ -125,7 +149,9 @@ class _Cell(Module):
         if x._a.shape[-1] != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x._a.shape[-1]} expected {self.input_size}")
         if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:
-            raise RuntimeError(f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}")
+            raise RuntimeError(
+                f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}"
+            )
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
 
 
@@ -135,7 +161,7 @@ class RNNCell(_Cell):
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
         """The next state."""
         new, old = self._both(x, self._begin(x) if h is None else h)
-        return T.tanh(T.add(old, new)) if self.nonlinearity == "tanh" else T.relu(T.add(old, new))  # type: ignore[no-any-return]
+        return T.tanh(T.add(old, new)) if self.nonlinearity == "tanh" else T.relu(T.add(old, new))
 
 
 class GRUCell(_Cell):
@@ -150,7 +176,7 @@ class GRUCell(_Cell):
         a, b = chunk(new, 3, -1, unsafe=True), chunk(old, 3, -1, unsafe=True)
         reset, update = T.sigmoid(T.add(b[0], a[0])), T.sigmoid(T.add(b[1], a[1]))
         fresh = T.tanh(T.add(a[2], T.mul(b[2], reset)))
-        return T.add(T.mul(T.sub(h, fresh), update), fresh)  # type: ignore[no-any-return]
+        return T.add(T.mul(T.sub(h, fresh), update), fresh)
 
 
 class LSTMCell(_Cell):

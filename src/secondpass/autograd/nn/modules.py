@@ -11,10 +11,14 @@ import numpy as np
 
 from ..creation import empty
 from ..graph import GraphError
+from ..methods import METHODS
 from ..state import state
 from ..tensors import Tensor
 
-__all__ = ["Module", "ModuleDict", "ModuleList", "Parameter", "ParameterList", "Sequential"]
+__all__ = ["Module", "Parameter", "zero_grads"]
+
+
+_BOUND = METHODS  # tensors have their methods once that module has been imported
 
 
 class Parameter(Tensor):
@@ -23,7 +27,9 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         source = empty(0) if data is None else data
         if requires_grad and source._a.dtype.kind != "f":
-            raise GraphError(f"only Tensors of floating point dtype can require gradients (got {source.dtype})", "other")
+            raise GraphError(
+                f"only Tensors of floating point dtype can require gradients (got {source.dtype})", "other"
+            )
         super().__init__(source._a, requires_grad)
         self._c = source._c
 
@@ -39,7 +45,11 @@ class Module:
         self._after: list[Any] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(self.__dict__.get(name), Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
+        if (
+            isinstance(self.__dict__.get(name), Parameter)
+            and isinstance(value, Tensor)
+            and not isinstance(value, Parameter)
+        ):
             raise TypeError(f"cannot assign a plain tensor as parameter {name!r} (torch.nn.Parameter or None expected)")
         if "_buffers" not in self.__dict__ and name != "_buffers" and isinstance(value, (Parameter, Module)):
             raise AttributeError("cannot assign parameters or modules before Module.__init__() call")
@@ -182,7 +192,7 @@ class Module:
         own = dict((*self.named_parameters(), *self.named_buffers()))
         missing, unknown = sorted(set(own) - set(given)), sorted(set(given) - set(own))
         wrong = [n for n in own if n in given and own[n]._a.shape != given[n]._a.shape]
-        if wrong or strict and (missing or unknown):
+        if wrong or (strict and (missing or unknown)):
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}: missing {missing}, unexpected {unknown}, "
                 f"of another size {wrong}"
@@ -217,96 +227,3 @@ def zero_grads(parameters: list[Any], set_to_none: bool, owner: Any) -> None:
         else:
             p._grad.detach_() if p._grad.grad_fn is not None else p._grad.requires_grad_(False)
             p._grad.zero_()
-
-
-class Sequential(Module):
-    """Modules one after the other."""
-
-    def __init__(self, *modules: Any) -> None:
-        super().__init__()
-        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
-        for name, module in named:
-            setattr(self, str(name), module)
-
-    def forward(self, x: Any) -> Any:
-        """Each module on the result of the one before."""
-        for module in list(self.children()):
-            x = module(x)
-        return x
-
-    def __getitem__(self, index: int) -> Module:
-        return list(self.children())[index]
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, [name for name, _ in self.named_children()][index], module)
-
-    def __len__(self) -> int:
-        return len(list(self.children()))
-
-    def __iter__(self) -> Iterator[Module]:
-        return self.children()
-
-
-class _Listed(Module):
-    def __init__(self, items: Any = ()) -> None:
-        super().__init__()
-        self.extend(items)
-
-    def _items(self) -> list[Any]:
-        return [v for v in vars(self).values() if isinstance(v, (Module, Parameter))]
-
-    def append(self, item: Any) -> Any:
-        """Adds one at the end."""
-        setattr(self, str(len(self)), item)
-        return self
-
-    def extend(self, items: Any) -> Any:
-        """Adds several at the end."""
-        for item in items:
-            self.append(item)
-        return self
-
-    def __getitem__(self, index: Any) -> Any:
-        found = self._items()[index]
-        return type(self)(found) if isinstance(index, slice) else found
-
-    def __len__(self) -> int:
-        return len(self._items())
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._items())
-
-
-class ModuleList(_Listed):
-    """A list of modules."""
-
-
-class ParameterList(_Listed):
-    """A list of parameters."""
-
-
-class ModuleDict(Module):
-    """Modules by name."""
-
-    def __init__(self, modules: dict[str, Module] | None = None) -> None:
-        super().__init__()
-        for name, module in (modules or {}).items():
-            setattr(self, name, module)
-
-    def __getitem__(self, name: str) -> Module:
-        return dict(self.named_children())[name]
-
-    def __setitem__(self, name: str, module: Module) -> None:
-        setattr(self, name, module)
-
-    def keys(self) -> list[str]:
-        """The names."""
-        return [n for n, _ in self.named_children()]
-
-    def items(self) -> list[tuple[str, Module]]:
-        """Names and modules."""
-        return list(self.named_children())
-
-    def values(self) -> list[Module]:
-        """The modules."""
-        return list(self.children())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arithmetic, comparison and activations, element by element."""
+"""Arithmetic and comparison, element by element."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .table import define, np
+
+__all__ = ["erf", "promote", "quiet", "real"]
 
 
 def real(x: Any) -> Any:
@@ -74,7 +76,9 @@ def _div(a: Any, b: Any) -> Any:
 _subtract = _binary("subtract")
 
 
-def _quiet(name: str) -> Callable[[Any], Any]:
+def quiet(name: str) -> Callable[[Any], Any]:
+    """A NumPy function that does not warn: infinities and NaNs are answers too."""
+
     def value(x: Any) -> Any:
         with np.errstate(all="ignore"):
             return getattr(np, name)(real(x))
@@ -152,37 +156,38 @@ define("abs", "AbsBackward0", "self", lambda x: np.absolute(x), "self", grad=lam
 define("sgn", "SgnBackward0", "self", lambda x: np.sign(x), "self result", grad=lambda F, g, n, x, r: F.zeros_like(g))
 define("sign", "SignBackward0", "self", lambda x: np.sign(x), grad=lambda F, g, n: F.zeros_like(g))
 define(
-    "reciprocal", "ReciprocalBackward0", "self", _quiet("reciprocal"), "result",
+    "reciprocal", "ReciprocalBackward0", "self", quiet("reciprocal"), "result",
     grad=lambda F, g, n, r: F.mul(F.neg(g), F.mul(r, r)),
 )  # fmt: skip
-define("exp", "ExpBackward0", "self", _quiet("exp"), "result", grad=lambda F, g, n, r: F.mul(g, r))
+define("exp", "ExpBackward0", "self", quiet("exp"), "result", grad=lambda F, g, n, r: F.mul(g, r))
 define(
-    "expm1", "Expm1Backward0", "self", _quiet("expm1"), "result",
+    "expm1", "Expm1Backward0", "self", quiet("expm1"), "result",
     grad=lambda F, g, n, r: F.mul(g, F.add_scalar(r, value=1)),
 )  # fmt: skip
-define("log", "LogBackward0", "self", _quiet("log"), "self", grad=lambda F, g, n, x: F.div(g, x))
+define("log", "LogBackward0", "self", quiet("log"), "self", grad=lambda F, g, n, x: F.div(g, x))
 define(
-    "log1p", "Log1PBackward0", "self", _quiet("log1p"), "self",
+    "log1p", "Log1PBackward0", "self", quiet("log1p"), "self",
     grad=lambda F, g, n, x: F.div(g, F.add_scalar(x, value=1)),
 )  # fmt: skip
 define(
-    "sqrt", "SqrtBackward0", "self", _quiet("sqrt"), "result",
+    "sqrt", "SqrtBackward0", "self", quiet("sqrt"), "result",
     grad=lambda F, g, n, r: F.div(g, F.mul_scalar(r, value=2)),
 )  # fmt: skip
 define(
     "rsqrt", "RsqrtBackward0", "self", lambda x: 1 / np.sqrt(real(x)), "result",
     grad=lambda F, g, n, r: F.mul(F.mul_scalar(g, value=-0.5), F.pow(r, exponent=3)),
 )  # fmt: skip
-define("sin", "SinBackward0", "self", _quiet("sin"), "self", grad=lambda F, g, n, x: F.mul(g, F.cos(x)))
-define("cos", "CosBackward0", "self", _quiet("cos"), "self", grad=lambda F, g, n, x: F.mul(g, F.neg(F.sin(x))))
+define("sin", "SinBackward0", "self", quiet("sin"), "self", grad=lambda F, g, n, x: F.mul(g, F.cos(x)))
+define("cos", "CosBackward0", "self", quiet("cos"), "self", grad=lambda F, g, n, x: F.mul(g, F.neg(F.sin(x))))
 
 
-def _erf(x: Any) -> Any:
+def erf(x: Any) -> Any:
+    """The error function."""
     return np.vectorize(math.erf, otypes=[x.dtype])(x) if x.size else x.copy()
 
 
 define(
-    "erf", "ErfBackward0", "self", _erf, "self",
+    "erf", "ErfBackward0", "self", erf, "self",
     grad=lambda F, g, n, x: F.mul(
         F.mul_scalar(F.exp(F.neg(F.pow(x, exponent=2))), value=2 / math.sqrt(math.pi)), g
     ),
@@ -225,84 +230,16 @@ define(
     end=lambda F, g, n: F.mul_scalar(g, value=n.params["weight"]),
 )  # fmt: skip
 
-# Activations, and the nodes of their own derivatives
-define("tanh", "TanhBackward0", "self", _quiet("tanh"), "result", grad=lambda F, g, n, r: F.tanh_backward(g, r))
-define(
-    "tanh_backward", "TanhBackwardBackward0", "grad_output output", lambda g, r: g * (1 - r * r), "grad_output output",
-    grad_output=lambda F, g, n, gg, r: F.tanh_backward(g, r),
-    output=lambda F, g, n, gg, r: F.mul(g, F.mul(F.mul_scalar(r, value=-2), gg)),
-)  # fmt: skip
-
-
-def _sigmoid(x: Any) -> Any:
-    # tanh never overflows, and one call serves both signs.
-    return 0.5 * np.tanh(0.5 * real(x)) + 0.5
-
-
-define("sigmoid", "SigmoidBackward0", "self", _sigmoid, "result", grad=lambda F, g, n, r: F.sigmoid_backward(g, r))
-define(
-    "sigmoid_backward", "SigmoidBackwardBackward0", "grad_output output", lambda g, r: g * (1 - r) * r,
-    "grad_output output",
-    grad_output=lambda F, g, n, gg, r: F.sigmoid_backward(g, r),
-    output=lambda F, g, n, gg, r: F.mul(F.mul(g, gg), F.add_scalar(F.mul_scalar(r, value=-2), value=1)),
-)  # fmt: skip
-define(
-    "relu", "ReluBackward0", "self", lambda x: np.maximum(x, 0), "result",
-    grad=lambda F, g, n, r: F.threshold_backward(g, r),
-)  # fmt: skip
-define(
-    "threshold_backward", "ThresholdBackwardBackward0", "grad_output self", lambda g, x: g * (x > 0), "self",
-    grad_output=lambda F, g, n, x: F.threshold_backward(g, x), self=lambda F, g, n, x: F.zeros_like(g),
-)  # fmt: skip
-define(
-    "leaky_relu", "LeakyReluBackward0", "self", lambda x, slope=0.01: np.where(x > 0, x, x * slope), "self",
-    grad=lambda F, g, n, x: F.leaky_relu_backward(g, x, slope=n.params.get("slope", 0.01)),
-)  # fmt: skip
-define(
-    "leaky_relu_backward", "LeakyReluBackwardBackward0", "grad_output self",
-    lambda g, x, slope: np.where(x > 0, g, g * slope), "self",
-    grad_output=lambda F, g, n, x: F.leaky_relu_backward(g, x, **n.params), self=lambda F, g, n, x: F.zeros_like(g),
-)  # fmt: skip
-
-
-def _silu_grad(F: Any, g: Any, n: Any, x: Any) -> Any:
-    s = F.sigmoid(x)
-    return F.mul(F.mul(g, s), F.add_scalar(F.mul(x, F.sub(1.0, s)), value=1))
-
-
-define("silu", "SiluBackward0", "self", lambda x: x * _sigmoid(x), "self", grad=_silu_grad)
-define("softplus", "SoftplusBackward0", "self", lambda x: np.logaddexp(x, 0), "self",
-       grad=lambda F, g, n, x: F.softplus_backward(g, x))  # fmt: skip
-define(
-    "softplus_backward", "SoftplusBackwardBackward0", "grad_output self", lambda g, x: g * _sigmoid(x),
-    "grad_output self",
-    grad_output=lambda F, g, n, gg, x: F.softplus_backward(g, x),
-    self=lambda F, g, n, gg, x: F.sigmoid_backward(F.mul(g, gg), F.sigmoid(x)),
-)  # fmt: skip
-
-
-def _density(x: Any) -> Any:
-    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-
-
-def _cdf(x: Any) -> Any:
-    return 0.5 * (1 + _erf(x / math.sqrt(2)))
-
-
-define("gelu", "GeluBackward0", "self", lambda x: x * _cdf(x), "self", grad=lambda F, g, n, x: F.gelu_backward(g, x))
-define(
-    "gelu_backward", "GeluBackwardBackward0", "grad_output self", lambda g, x: g * (_cdf(x) + x * _density(x)),
-    "grad_output self",
-    grad_output=lambda F, g, n, gg, x: F.gelu_backward(g, x),
-    self=lambda F, g, n, gg, x: F.mul(F.mul(g, gg), F.gelu_curvature(x)),
-)  # fmt: skip
-define("gelu_curvature", "MulBackward0", "self", lambda x: _density(x) * (2 - x * x), "self",
-       grad=lambda F, g, n, x: F.mul(g, F.mul(F.gelu_slope(x), x)))  # fmt: skip
-define("gelu_slope", "MulBackward0", "self", lambda x: _density(x) * (x * x - 4))
-
 # No derivative
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    _ufunc = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+    _ufunc = {
+        "eq": "equal",
+        "ne": "not_equal",
+        "lt": "less",
+        "le": "less_equal",
+        "gt": "greater",
+        "ge": "greater_equal",
+    }
     define(_name, "", "self other", _binary(_ufunc[_name]))
 for _name in ("logical_and", "logical_or", "logical_xor"):
     define(_name, "", "self other", _binary(_name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views, copies, and putting tensors together.
+"""Views and copies.
 
 NOTE [ Strides ]
 1. Strides and offsets are counted in elements, as PyTorch does; `offset` counts from the start of the memory.
@@ -99,7 +99,8 @@ def _expand(x: Any, shape: Shape) -> Any:
     lead = len(shape) - x.ndim
     if lead < 0 or any(a not in (b, 1) for a, b in zip(x.shape, shape[lead:], strict=True)):
         raise RuntimeError(
-            f"The expanded size of the tensor {shape} must match the existing size {x.shape} at non-singleton dimensions."
+            f"The expanded size of the tensor {shape} must match the existing size {x.shape} "
+            "at non-singleton dimensions."
         )
     strides = (0,) * lead + tuple(
         0 if a == 1 and b != 1 else s for a, b, s in zip(x.shape, shape[lead:], x.strides, strict=True)
@@ -117,7 +118,7 @@ define(
 
 def _unsqueeze(x: Any, dim: int) -> Any:
     d = dim % (x.ndim + 1)
-    return x.reshape(x.shape[:d] + (1,) + x.shape[d:])
+    return x.reshape((*x.shape[:d], 1, *x.shape[d:]))
 
 
 def _squeeze(x: Any, dim: int) -> Any:
@@ -178,6 +179,8 @@ define(
     lambda g, shape, dim, start, stop, step=1: _filled(g, shape, dim, slice(start, stop, step)),
     grad=lambda F, g, n: F.slice(g, **{k: v for k, v in n.params.items() if k != "shape"}),
 )  # fmt: skip
+
+
 def _diagonal(x: Any) -> Any:
     if x.ndim < 2:
         raise IndexError(f"Dimension out of range: a diagonal needs two dimensions (got {list(x.shape)})")
@@ -207,7 +210,7 @@ def _split(x: Any, sizes: tuple[int, ...], dim: int) -> Any:
 def _join(F: Any, gs: list[Any], n: Any) -> Any:
     dim, some, shape = n.params["dim"], next(g for g in gs if g is not None), n.shape(0)
     parts = [
-        F.new_zeros(some, shape=shape[:dim] + (size,) + shape[dim + 1 :]) if g is None else g
+        F.new_zeros(some, shape=(*shape[:dim], size, *shape[dim + 1 :])) if g is None else g
         for g, size in zip(gs, n.params["sizes"], strict=True)
     ]
     return F.cat(*parts, dim=dim)
@@ -229,59 +232,6 @@ def _restack(F: Any, gs: list[Any], n: Any) -> Any:
 define("unbind", "UnbindBackward0", "self", lambda x, dim: tuple(_select(x, dim, i) for i in range(x.shape[dim])),
        view=True, several=True, grad=_restack)  # fmt: skip
 
-
-# Together
-def _cat(*xs: Any, dim: int) -> Any:
-    return np.concatenate([x for x in xs if x.shape != (0,)] or xs[:1], dim)
-
-
-def _cat_grad(F: Any, g: Any, n: Any) -> Any:
-    dim, start, out = n.params["dim"], 0, []
-    for size, edge in zip(n.params["sizes"], n.edges, strict=True):
-        out.append(F.slice(g, dim=dim, start=start, stop=start + size) if edge else None)
-        start += size
-    return out
-
-
-define("cat_sized", "CatBackward0", "*tensors", lambda *xs, dim, sizes: _cat(*xs, dim=dim), grad=_cat_grad)
-define(
-    "stack", "StackBackward0", "*tensors", lambda *xs, dim: np.stack(xs, dim),
-    grad=lambda F, g, n: [
-        F.select(g, dim=n.params["dim"], index=i) if edge else None for i, edge in enumerate(n.edges)
-    ],
-)  # fmt: skip
-define("repeat", "RepeatBackward0", "self", lambda x, sizes: np.tile(x, sizes),
-       grad=lambda F, g, n: _fold(F, g, n.shape(0), n.params["sizes"]))  # fmt: skip
-
-
-def _fold(F: Any, g: Any, shape: Shape, sizes: Shape) -> Any:
-    lead = len(sizes) - len(shape)
-    for _ in range(lead):
-        g = F.sum_dim(g, dim=0)
-    mixed: list[int] = []
-    summed = []
-    for times, size in zip(sizes[lead:], shape, strict=True):
-        if times != 1:
-            summed.append(len(mixed))
-            mixed.append(times)
-        mixed.append(size)
-    g = F.reshape(g, shape=tuple(mixed))
-    return F.sum_dim(g, dim=tuple(summed)) if summed else g
-
-
-define("flip", "FlipBackward0", "self", lambda x, dims: np.flip(x, dims).copy() if x.ndim else x.copy(),
-       grad=lambda F, g, n: F.flip(g, **n.params))  # fmt: skip
-define("roll", "RollBackward0", "self", lambda x, shifts, dims: np.roll(x, shifts, dims),
-       grad=lambda F, g, n: F.roll(g, shifts=tuple(-s for s in n.params["shifts"]), dims=n.params["dims"]))  # fmt: skip
-def _triangle(x: Any, diagonal: int, which: str) -> Any:
-    if x.ndim < 2:
-        raise RuntimeError(f"{which}: input tensor must have at least 2 dimensions (got {list(x.shape)})")
-    return getattr(np, which)(x, diagonal)
-
-
-for _name in ("tril", "triu"):
-    define(_name, f"{_name.capitalize()}Backward0", "self", lambda x, diagonal=0, _f=_name: _triangle(x, diagonal, _f),
-           grad=lambda F, g, n, _f=_name: getattr(F, _f)(g, **n.params))  # fmt: skip
 
 # Copies
 define("clone", "CloneBackward0", "self", lambda x: x.copy("K"), grad=lambda F, g, n: g)

@@ -20,8 +20,8 @@ NOTE [ What a node saves ]
 4. What is no tensor (sizes, dimensions, numbers) lives in `node.params` and is never freed.
 
 NOTE [ Derivatives ]
-1. `grads` maps an input to `formula(F, g, node, *buffers)`. Its keys, in order, are the node's edges; None stands for an
-   edge through which nothing flows.
+1. `grads` maps an input to `formula(F, g, node, *buffers)`. Its keys, in order, are the node's edges; None stands for
+   an edge through which nothing flows.
 2. `F` is the table itself seen as a namespace: over plain arrays when nobody differentiates the pass again, over
    recording tensors under `create_graph`. One formula serves all orders.
 3. A node with several outputs gets a list of gradients, with None for those that nothing reached. The formula under the
@@ -128,7 +128,7 @@ def define(
     names = tuple(n.lstrip("*") for n in inputs.split())
     star = next((i for i, n in enumerate(inputs.split()) if n.startswith("*")), -1)
     whole = None
-    if grad is not None and (star == 0 or several and len(names) > 1):
+    if grad is not None and (star == 0 or (several and len(names) > 1)):
         whole = grad
         grads = dict.fromkeys(names)
     elif grad is not None:

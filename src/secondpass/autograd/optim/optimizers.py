@@ -20,7 +20,9 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts (got a Tensor)")
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts (got a Tensor)"
+            )
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")

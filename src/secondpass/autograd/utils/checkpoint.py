@@ -44,8 +44,8 @@ class _Frame:
             self.recompute()
         if position not in self.found:
             raise GraphError(
-                "torch.utils.checkpoint: a tensor that was saved in the forward was not computed again, or was asked for "
-                f"twice in one pass (tensor {position} of {self.count}).", "other",
+                "torch.utils.checkpoint: a tensor that was saved in the forward was not computed again, or was asked "
+                f"for twice in one pass (tensor {position} of {self.count}).", "other",
             )  # fmt: skip
         return self.found.pop(position)
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Changing tensors in place: what may be changed, and what becomes of history: see NOTE [ Views ] of `tensors`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .graph import GraphError, Node
+from .ops import OPS, Op
+from .ops.shape import layout, memory
+from .recording import OpNode, arrays, as_pytorch, edges_of, number, tensors
+from .state import state
+from .tensors import Tensor, bump, edge_of
+
+__all__ = ["CopySlices", "inplace", "rebase", "set_history", "strided_node"]
+
+
+class CopySlices(Node):
+    """The history of a base after one of its views was changed in place."""
+
+    __slots__ = ("base", "inner", "view")
+
+    def __init__(self, base: Tensor, view: Tensor, inner: OpNode) -> None:
+        super().__init__("torch::autograd::CopySlices", (edge_of(base), *inner.edges[1:]))
+        self.base, self.view = layout(base._a), layout(view._a)
+        self.inner: OpNode | None = inner
+        self.meta = [(base._a.shape, base._a.dtype)]
+
+    def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
+        """Sends the view's part of the gradient through the operation, the rest straight on."""
+        g = grads[0]
+        if g is None:
+            return [None] * len(needed)
+        if self.inner is None:
+            raise self.twice()
+        F = tensors if walk.create else arrays
+        _, stride, start = self.base
+        whole = F.copy_(F.empty_strided(g, size=self.base[0], stride=stride), g)
+        part = F.as_strided(whole, size=self.view[0], stride=self.view[1], offset=self.view[2] - start)
+        found = list(self.inner.apply([F.contiguous(part)], needed, walk))
+        if needed[0]:
+            if found[0] is not None:
+                F.copy_(part, found[0])
+            found[0] = whole
+        return found
+
+    def release(self, walk: Any) -> None:
+        """Spends the operation inside: even one that saved nothing cannot be walked again."""
+        if self.inner is not None:
+            self.inner.release(walk)
+            self.inner, self.freed_by = None, walk
+
+
+def strided_node(view: Tensor, base: Tensor) -> Node:
+    """The node of a view whose base has changed."""
+    size, stride, offset = layout(view._a)
+    params = {"size": size, "stride": stride, "offset": offset, "layout": layout(base._a)}
+    node = OpNode(OPS["as_strided"], (edge_of(base),), params, [base._a.shape])
+    node.meta = [(size, view._a.dtype)]
+    if state.listener is not None:
+        state.listener.node(node)
+    return node
+
+
+def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
+    """Runs an operation on tensors and writes its value over the first of them."""
+    inputs: list[Any] = [
+        target,
+        *(x if x is None or isinstance(x, Tensor) else number(x, (target, *args)) for x in args),
+    ]
+    edges = edges_of(op, inputs) if state.enabled and op.formulas else None
+    if edges is not None:
+        _may_change(target)
+    node = None
+    if edges is not None:
+        node = OpNode(op, edges, params, [() if t is None else t._a.shape for t in inputs])
+        node.meta = [(target._a.shape, target._a.dtype)]
+        saved_inputs = list(inputs)
+        if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
+            saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
+        node.save(saved_inputs)
+    if op.name not in _ANYWHERE and _repeated(target._a):
+        raise GraphError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Clone it before the change.", "other",
+        )  # fmt: skip
+    if op.name != "index_put" and any(t is not None and _overlap(target._a, t._a) for t in inputs[1:]):
+        raise GraphError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Clone the tensor before the operation.", "other",
+        )  # fmt: skip
+    _write(op, target, inputs, params)
+    bump(target, "[...] =" if op.name == "index_put" else op.name.rstrip("_") + "_")
+    if node is not None:
+        rebase(target, node)
+        if op.plan:
+            node.save_outputs((target,), target._base is not None)
+            if state.hooks:
+                node.pack(*state.hooks[-1])
+    return target
+
+
+_ANYWHERE = ("index_put", "zero", "fill", "fill_tensor")
+"""What may be written to memory that shows more than once."""
+
+
+def _repeated(a: Any) -> bool:
+    return a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape, strict=True))
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays without gaps share some of their memory in different places."""
+    if a is b or memory(a) is not memory(b):
+        return False
+    spans = []
+    for x in (a, b):
+        extent = 1 + sum((n - 1) * s // x.itemsize for n, s in zip(x.shape, x.strides, strict=True))
+        if not x.size or extent != x.size:
+            return False
+        start = layout(x)[2]
+        spans.append((start, start + extent))
+    (p, q), (r, s) = spans
+    return a.strides != b.strides if (p, q) == (r, s) else p < s and r < q
+
+
+def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) -> None:
+    array = target._a
+    try:
+        out = inputs[1]._a if op.name == "copy_" else op.value(*[None if t is None else t._a for t in inputs], **params)
+        if op.name != "copy_" and out.dtype.kind == "f" and array.dtype.kind != "f":
+            raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {array.dtype}")
+        if op.name != "copy_" and out.shape != array.shape:
+            raise RuntimeError(
+                f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(out.shape)}"
+            )
+        array[...] = out
+    except ValueError as error:
+        raise as_pytorch(op, error) from None
+
+
+def _may_change(target: Tensor) -> None:
+    base = target._base
+    if base is not None:
+        target.refuse(indirect=False)
+        if base.requires_grad and base.is_leaf:
+            raise GraphError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                "Change it under no_grad(), or a clone of it.", "leaf",
+            )  # fmt: skip
+    if target._req and target.grad_fn is None:
+        raise GraphError(
+            "a leaf Variable that requires grad is being used in an in-place operation. "
+            "Change it under no_grad(), or a clone of it.", "leaf",
+        )  # fmt: skip
+
+
+def rebase(target: Tensor, node: OpNode) -> None:
+    """Gives a tensor that was changed its new history: see NOTE [ Views ] 2."""
+    listener = state.listener
+    if listener is not None:
+        listener.node(node)
+    base = target._base
+    if base is None:
+        set_history(target, node)
+        return
+    slices = CopySlices(base, target, node)
+    set_history(base, slices)
+    if listener is not None:
+        listener.node(slices)
+    target.grad_fn  # noqa: B018  its node is made anew now, while the numbers are in order
+
+
+def set_history(t: Tensor, node: Node) -> None:
+    """Puts a tensor behind another node; a gradient it wants to keep is kept there from now on."""
+    old = t._fn
+    if t._retains and old is not None and old.retained and t._nr in old.retained:
+        node.retained = {0: old.retained.pop(t._nr)}
+    t._fn, t._nr = node, 0

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Products that choose among the rows of the op table by the dimensions of what they are given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .functions import contiguous
+from .namespaces import reshape
+from .namespaces import tensors as F
+from .tensors import Tensor
+
+__all__ = ["einsum", "matmul", "outer"]
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """Vectors, matrices and batches of them, folded as PyTorch folds them."""
+    p, q = a._a.ndim, b._a.ndim
+    if not p or not q:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {p}D and {q}D")
+    if a._a.shape[-1] != b._a.shape[-2 if q > 1 else -1]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
+    if a._a.dtype != b._a.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if p <= 2 and q <= 2:
+        if p == 2 and q == 2:
+            return F.mm(a, b)
+        if p == 1 and q == 1:
+            return F.dot(a, b)
+        return F.mv(a, b) if p == 2 else F.squeeze_(F.mm(F.unsqueeze(a, dim=0), b), dim=0)
+    if p >= 3 and q <= 2:
+        return _folded(a, b)
+    if q >= 3 and p <= 2:
+        turned = F.transpose(b, dim0=-1, dim1=-2)
+        if p == 1:
+            return _folded(turned, a)
+        return contiguous(F.transpose(_folded(turned, F.t(a)), dim0=-1, dim1=-2))
+    batch = np.broadcast_shapes(a._a.shape[:-2], b._a.shape[:-2])
+    rows, inner, columns = a._a.shape[-2], a._a.shape[-1], b._a.shape[-1]
+    left = reshape(F.expand(a, shape=(*batch, rows, inner)), (-1, rows, inner))
+    right = reshape(F.expand(b, shape=(*batch, inner, columns)), (-1, inner, columns))
+    return F.unsafe_view(F.bmm(left, right), shape=(*batch, rows, columns))
+
+
+def _folded(a: Tensor, b: Tensor) -> Tensor:
+    lead, flat = a._a.shape[:-1], reshape(a, (-1, a._a.shape[-1]))
+    if b._a.ndim == 1:
+        return F.unsafe_view(F.mv(flat, b), shape=lead)
+    return F.unsafe_view(F.mm(flat, b), shape=(*lead, b._a.shape[1]))
+
+
+def outer(a: Tensor, b: Tensor) -> Tensor:
+    """The product of every pair of elements."""
+    if a._a.ndim != 1 or b._a.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {a._a.ndim}-D and {b._a.ndim}-D")
+    return F.mul(reshape(a, (a._a.shape[0], 1)), b)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Sums of products in Einstein's notation, for one or two operands with an explicit or implied result."""
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    left, arrow, out = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(given) or "." in equation:
+        raise RuntimeError(f"einsum(): the equation {equation!r} does not fit {len(given)} operands")
+    if not arrow:
+        letters = "".join(terms)
+        out = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    while len(given) > 2:
+        rest = set(out) | set("".join(terms[2:]))
+        kept = "".join(dict.fromkeys(c for c in terms[0] + terms[1] if c in rest))
+        given = [einsum(f"{terms[0]},{terms[1]}->{kept}", given[0], given[1]), *given[2:]]
+        terms = [kept, *terms[2:]]
+    sizes = {c: n for term, t in zip(terms, given, strict=True) for c, n in zip(term, t._a.shape, strict=True)}
+    if len(given) == 1:
+        return _arrange(given[0], terms[0], out)
+    a, b = terms
+    shared = [c for c in a if c in b]
+    batch, inner = [c for c in shared if c in out], [c for c in shared if c not in out]
+    mine, other = [c for c in a if c not in b and c in out], [c for c in b if c not in a and c in out]
+
+    def block(t: Tensor, term: str, first: list[str], second: list[str]) -> Tensor:
+        count = [math.prod(sizes[c] for c in group) for group in (batch, first, second)]
+        return reshape(_arrange(t, term, "".join(batch + first + second)), tuple(count))
+
+    product = F.bmm(block(given[0], a, mine, inner), block(given[1], b, inner, other))
+    order = "".join(batch + mine + other)
+    return _arrange(reshape(product, tuple(sizes[c] for c in order)), order, out)
+
+
+def _arrange(t: Tensor, term: str, out: str) -> Tensor:
+    gone = [c for c in term if c not in out]
+    order = [term.index(c) for c in out] + [term.index(c) for c in gone]
+    t = F.permute(t, dims=tuple(order)) if order else t
+    return F.sum_dim(t, dim=tuple(range(len(out), len(term)))) if gone else t

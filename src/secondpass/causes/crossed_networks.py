@@ -27,8 +27,8 @@ both walk is the output of one network: made once, used in both losses.
 
 - **detach**: give the loss that does not train the network its output without
   history: `discriminator(fake.detach())`. For that loss it is data.
-- **reorder**: where one loss needs both networks, make its pass first and
-  the step after all passes that share the graph.
+- **reorder**: finish with one network, pass and step, before the forward of
+  the other is run.
 - **recompute**: a forward of its own for the second pass is right as well, at
   the price of another forward.
 

@@ -9,8 +9,8 @@ with the right value and no nodes behind it. The usual cuts:
 - `.detach()`, `.data`, a block under `torch.no_grad()` or `inference_mode()`;
 - `.item()`, `float(...)`, `.tolist()`, `.numpy()`, and `torch.tensor(...)`
   around a value: what is made anew starts without history;
-- `argmax`, comparisons, rounding to integers, a sample from a distribution:
-  they have no gradient;
+- `argmax`, comparisons, casts to integers, a sample from a distribution: they
+  have no gradient;
 - parameters that are all frozen (`requires_grad=False`), or a graph that was
   switched off with `set_grad_enabled(False)` and never on again.
 

@@ -20,8 +20,8 @@ running averages counts it twice in its memory, too.
 
 ## How to tell
 
-The loop that holds `step()` holds no pass, or reaches it on some ways only. An
-exception between the pass and the step that is caught does the same.
+The loop that holds `step()` holds no pass, or reaches it on some ways only. So
+does a `try` around the pass, with the step below it.
 
 ## Remedies
 

@@ -35,8 +35,7 @@ OWN = [
 def translated(source: str) -> str:
     """The same program over the specification: only its imports change."""
     source = re.sub(r"^([ \t]*(?:import|from) )torch\b", r"\1secondpass.autograd", source, flags=re.MULTILINE)
-    source = re.sub(r"^([ \t]*import secondpass\.autograd)[ \t]*$", r"\1 as torch", source, flags=re.MULTILINE)
-    return source
+    return re.sub(r"^([ \t]*import secondpass\.autograd)[ \t]*$", r"\1 as torch", source, flags=re.MULTILINE)
 
 
 def outcome(source: str, library: Any) -> tuple[str, int, dict[str, Any]]:

@@ -146,7 +146,7 @@ def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = axis(dim, t._a.ndim)
     if not isinstance(size, int):
-        return F.split_withsizes(t, sizes=tuple(size), dim=d)
+        return F.split_with_sizes(t, sizes=tuple(size), dim=d)
     length = t._a.shape[d]
     return F.split(t, sizes=tuple(min(size, length - i) for i in range(0, length, size)), dim=d)
 

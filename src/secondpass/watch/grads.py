@@ -106,15 +106,20 @@ class Grads:
             leaf = ref()
             if leaf is None or leaf.grad is not None:
                 del book.never[number]
-        empty, stale, piled = [], [], []
+        empty, zero, stale, piled = [], [], [], []
         for number, grad in book.grads():
-            if grad is None or (number in book.filled and self._wiped(book, number, grad)):
+            if grad is None:
                 if number in book.filled:
                     empty.append(number)
+            elif number in book.filled and self._wiped(book, number, grad):
+                zero.append(number)
             elif book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad):
                 stale.append(number)
             elif book.steps and book.passes and number in book.uncleared:
                 piled.append(number)
+        # A gradient may be zero by itself: only zeros all over say that somebody has put them there.
+        if len(empty) + len(zero) == len(book.filled):
+            empty += zero
         return {"empty": tuple(empty), "stale": tuple(stale), "piled": tuple(piled)}
 
     @staticmethod

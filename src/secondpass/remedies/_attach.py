@@ -49,7 +49,8 @@ def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] |
         out = []
         for remedy in finding.remedies:
             ways = _ways(finding, remedy, project)
-            out.append(next(ways, remedy))
+            first = next(ways, remedy)
+            out.append(dataclasses.replace(first, title=remedy.title, why=remedy.why or first.why))
         return dataclasses.replace(finding, remedies=tuple(out))
     except Exception:
         # A message without a patch is still a message; this runs while somebody else's program is failing.

@@ -27,9 +27,16 @@ T = TypeVar("T")
 class Project:
     """Sources by the file name that places use; read when they are first asked for."""
 
-    def __init__(self, root: Path | None = None, sources: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, root: Path | None = None, sources: dict[str, str] | None = None, overlay: dict[str, str] | None = None
+    ) -> None:
+        """
+        :param sources: all the texts there are; nothing is read from the disk
+        :param overlay: texts that stand in for what the disk has
+        """
         self.root = (root or Path.cwd()).resolve()
         self._given = sources or {}
+        self._overlay = overlay or {}
         self._known: dict[str, Source | None] = {}
         self._memo: dict[tuple[object, ...], object] = {}
         for file in self._given:
@@ -40,7 +47,9 @@ class Project:
         """The parsed file, or None where it cannot be read."""
         if file not in self._known:
             try:
-                text = self._given[file] if file in self._given else _read(self.root / file)
+                text = {**self._overlay, **self._given}.get(file)
+                if text is None:
+                    text = _read(self.root / file)
                 self._known[file] = Source(file, text)
             except (OSError, UnicodeError, Unreadable, SyntaxError, LookupError):
                 self._known[file] = None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rounds of repair: one finding after the other, until the program is clean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ..record import Finding, Remedy
+from ._attach import candidates
+from ._patch import apply_edits, diff_of
+from ._project import Project
+from ._runs import Command, Run, run
+from .proof import Verdict, prove, same
+
+__all__ = ["ROUNDS", "Repair", "Round", "repair"]
+
+ROUNDS = 5
+_TRIES = 8
+
+
+@dataclass
+class Round:
+    """One finding, what was tried, and what was chosen."""
+
+    finding: Finding
+    tried: list[Verdict] = field(default_factory=list)
+    chosen: Verdict | None = None
+
+    @property
+    def reported(self) -> Finding:
+        """The finding with its remedies and their proofs, the chosen one first."""
+        order = ([self.chosen] if self.chosen else []) + [v for v in self.tried if v is not self.chosen]
+        remedies = tuple(replace(v.remedy, proof=v.proof) for v in order)
+        return replace(self.finding, remedies=remedies or self.finding.remedies)
+
+
+@dataclass
+class Repair:
+    """The whole course."""
+
+    first: Run
+    last: Run
+    rounds: list[Round] = field(default_factory=list)
+    old: dict[str, str] = field(default_factory=dict)
+    new: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def diff(self) -> str:
+        return diff_of(self.old, self.new)
+
+    @property
+    def left(self) -> list[Finding]:
+        """What is still found in the repaired program."""
+        return list(self.last.findings)
+
+
+@dataclass
+class Options:
+    """How far to go."""
+
+    until: int = 0
+    timeout: float = 600.0
+    unsafe: bool = False
+    choose: Callable[[Finding, tuple[Remedy, ...]], tuple[Remedy, ...]] | None = None
+    """Asks a person which remedies to try, in which order."""
+    said: Callable[[str], None] = print
+    progress: Callable[[str, int], None] = lambda what, passes: None
+
+
+def repair(command: Command, options: Options) -> Repair:
+    """Runs, explains, repairs and proves, at most `ROUNDS` times."""
+    first = run(command, until=options.until, timeout=options.timeout, progress=lambda n: options.progress("running", n))
+    course = Repair(first, first)
+    given_up: list[Finding] = []
+    for _ in range(ROUNDS):
+        finding = _next(course.last, given_up)
+        if finding is None:
+            break
+        current = Round(finding)
+        course.rounds.append(current)
+        _try(command, options, course, current)
+        if current.chosen is None:
+            if finding.severity == "error":
+                break
+            given_up.append(finding)
+            continue
+        course.last = current.chosen.run
+    return course
+
+
+def _next(last: Run, given_up: list[Finding]) -> Finding | None:
+    left = [f for f in last.findings if not any(same(f, g) for g in given_up)]
+    return next((f for f in left if f.severity == "error"), next(iter(left), None))
+
+
+def _try(command: Command, options: Options, course: Repair, current: Round) -> None:
+    """Proves one remedy after the other; takes the first that leaves nothing, else the first that is proven at all."""
+    project = Project(command.cwd, overlay=course.new)
+    ways = candidates(current.finding, project)
+    if options.choose is not None and ways:
+        ways = options.choose(current.finding, ways)
+    again: list[Run] = []
+
+    def rerun() -> Run:
+        if not again:
+            again.append(run(command, until=options.until or course.first.passes, timeout=options.timeout))
+        return again[0] if course.last is course.first else course.last
+
+    best: tuple[Verdict, dict[str, str]] | None = None
+    for remedy in ways[:_TRIES]:
+        texts = {file: project.source(file).text for file in {e.file for e in remedy.edits} if project.source(file)}  # type: ignore[union-attr]
+        new = {**course.new, **{f: apply_edits(t, [e for e in remedy.edits if e.file == f]) for f, t in texts.items()}}
+        verdict = prove(
+            current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
+            progress=lambda n, k=remedy.kind: options.progress(f"proving {k}", n), rerun=rerun,
+        )  # fmt: skip
+        current.tried.append(verdict)
+        usable = verdict.proven or (options.unsafe and verdict.proof.status == "not run")
+        if usable and (best is None or (verdict.clean and not best[0].clean)):
+            best = verdict, new
+            for file, text in texts.items():
+                course.old.setdefault(file, text)
+        if usable and (verdict.clean or verdict.run.error is None):
+            break
+    if best is not None:
+        current.chosen, course.new = best
+    course.old = {f: t for f, t in course.old.items() if f in course.new}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is a repair right? Runs the repaired program and says what that shows.
+
+NOTE [ What a proof demands ]
+1. The finding is gone, and the program does not fail in another way of its own.
+2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
+3. It has no finding that the repair itself can cause: a cut must not leave parameters untrained.
+4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
+   detach, a number for a tensor, a needless retain), so have all passes up to the failing one, or all there are.
+5. A finding that the repair uncovers is the next round's, if the program got at least as far as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isclose
+
+from ..record import Finding, Proof, Remedy
+from ._flow import plain
+from ._runs import Command, Run, mirror, run
+
+__all__ = ["Verdict", "judge", "prove", "same"]
+
+# What a kind of repair can bring about when it is the wrong one (demand 3).
+_CAUSED = {
+    "detach": {"unreached-parameter", "lost-history"},
+    "item": {"unreached-parameter", "lost-history"},
+    "retain-graph": {"needless-retain", "step-between", "silent-reuse", "inplace-change"},
+    "recompute": {"stale-gradient", "missing-zero-grad"},
+    "combine-losses": {"missing-zero-grad", "stale-gradient", "unreached-parameter"},
+    "reorder": {"missing-zero-grad", "misplaced-zero-grad", "stale-gradient", "step-between"},
+    "other": {"missing-zero-grad", "stale-gradient", "unreached-parameter"},
+    "add-zero-grad": {"misplaced-zero-grad", "stale-gradient"},
+    "keep-history": {"carried-state", "stored-history", "graph-leak"},
+    "create-graph": {"needless-retain", "graph-leak"},
+}
+_UNCHANGED = {"needless-retain", "graph-leak"}
+
+
+@dataclass
+class Verdict:
+    """A remedy with its proof, the run behind it, and whether nothing is left to repair."""
+
+    remedy: Remedy
+    proof: Proof
+    run: Run
+    clean: bool = False
+
+    @property
+    def proven(self) -> bool:
+        return self.proof.status == "proven"
+
+
+def same(one: Finding, other: Finding) -> bool:
+    """Whether two runs found the same thing; lines may have moved."""
+    if one.cause != other.cause:
+        return False
+    names = [plain(f.carrier.name) if f.carrier else "" for f in (one, other)]
+    places = [(f.failed.file, f.failed.function) if f.failed else None for f in (one, other)]
+    return names[0] == names[1] and places[0] == places[1]
+
+
+def prove(
+    finding: Finding,
+    remedy: Remedy,
+    before: Run,
+    command: Command,
+    texts: dict[str, str],
+    *,
+    until: int = 0,
+    timeout: float = 600.0,
+    progress: Callable[[int], None] | None = None,
+    rerun: Callable[[], Run] | None = None,
+) -> Verdict:
+    """Runs the program with the changed texts in a mirror of its folder, and judges.
+
+    :param texts: the new text of every file that differs from the disk, those of earlier rounds included
+    :param rerun: runs the unrepaired program once more, to tell a wrong value from a program that is not deterministic
+    """
+    enough = max(2 * before.passes, before.passes + 4)
+    try:
+        with mirror(command.root, texts) as root:
+            lines = tuple(
+                f"{root / e.file}:{line}"
+                for e in remedy.edits
+                for line in range(e.line + _shift(remedy, e), e.line + _shift(remedy, e) + max(1, e.new.count("\n") + 1))
+            )
+            after = run(command, root=root, edited=lines, until=until, enough=enough, timeout=timeout, progress=progress)
+    except (ValueError, OSError) as fault:
+        return Verdict(remedy, Proof("not run", str(fault)), Run("unwatched"))
+    return judge(finding, remedy, before, after, rerun)
+
+
+def _shift(remedy: Remedy, edit: object) -> int:
+    """By how many lines the edits above move this one."""
+    moved = 0
+    for other in remedy.edits:
+        if other.file == edit.file and other.line < edit.line:  # type: ignore[attr-defined]
+            moved += (other.new.count("\n") + 1 if other.new else 0) - (other.old.count("\n") + 1 if other.old else 0)
+    return moved
+
+
+def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Callable[[], Run] | None = None) -> Verdict:
+    """What a run of the repaired program shows."""
+
+    def verdict(status: str, detail: str, clean: bool = False) -> Verdict:
+        return Verdict(remedy, Proof(status, detail), after, clean)
+
+    if after.outcome in {"timeout", "unwatched"}:
+        told = "did not come to an end in time; see --until and --timeout" if after.outcome == "timeout" else after.last_words
+        return verdict("not run", f"the repaired program {told}")
+    if any(same(finding, f) for f in after.findings):
+        return verdict("refuted", "the finding is still there")
+    failed = before.error is not None
+    error = after.error
+    if after.outcome == "failed" and error is None and after.exit != before.exit:
+        return verdict("refuted", f"the repaired program fails: {after.last_words}")
+    if after.outcome == "failed" and error is None and failed:
+        return verdict("refuted", f"the repaired program fails: {after.last_words}")
+    new = [f for f in after.findings if not any(same(f, g) for g in before.findings)]
+    caused = next((f for f in new if f.cause in _CAUSED.get(remedy.kind, ()) or (not failed and f.severity == "error")), None)
+    if caused is not None:
+        return verdict("refuted", f"it would cause {caused.cause}: {caused.message}")
+    if error is not None and after.passes < before.passes:
+        return verdict("refuted", f"it fails earlier than before: {error.message}")
+    if not failed and after.passes == 0 < before.passes:
+        return verdict("refuted", "no pass is left")
+    wrong = _values(finding, remedy, before, after, rerun)
+    if wrong:
+        return verdict("refuted", wrong)
+    return verdict("proven", _told(before, after, failed, new), clean=not new)
+
+
+def _told(before: Run, after: Run, failed: bool, new: list[Finding]) -> str:
+    parts = []
+    if failed:
+        end = "to its end" if after.outcome == "ended" else "and was stopped there" if after.outcome == "stopped" else "before it failed again"
+        parts.append(f"failed at pass {before.passes}, ran {after.passes} passes {end}")
+    else:
+        parts.append(f"{after.passes} passes, the finding is gone")
+    compared = _compared(before, after, after.untouched)
+    if compared:
+        parts.append(f"{compared} passes bit-identical before the change")
+    if new:
+        parts.append("uncovers " + ", ".join(sorted({f.cause for f in new})))
+    return "; ".join(parts)
+
+
+def _compared(before: Run, after: Run, wanted: int) -> int:
+    return min(len(before.digests), len(after.digests), wanted)
+
+
+def _values(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Callable[[], Run] | None) -> str:
+    """What is wrong with the values, or "" (demand 4)."""
+    wanted = after.untouched
+    if finding.cause in _UNCHANGED:
+        wanted = max(wanted, before.passes)
+    elif remedy.kind in {"detach", "retain-graph"} and finding.severity == "error" and finding.cause != "accumulated-loss":
+        wanted = max(wanted, before.passes)
+    count = _compared(before, after, wanted)
+    if before.digests[:count] == after.digests[:count] and (finding.cause != "needless-retain" or _same_gradients(before, after)):
+        return ""
+    if rerun is not None:
+        again = rerun()
+        if before.digests[:count] != again.digests[:count]:
+            return ""  # the program is not deterministic: its values cannot be compared
+    return "a value changed that should have stayed as it was"
+
+
+def _same_gradients(before: Run, after: Run) -> bool:
+    pairs = zip(before.gradients, after.gradients, strict=False)
+    return all(len(a) == len(b) and all(isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or x != x for x, y in zip(a, b, strict=True)) for a, b in pairs)

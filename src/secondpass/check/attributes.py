@@ -8,7 +8,7 @@ from typing import Any
 
 from .containers import grow, is_concrete, length, method
 from .gradfn import GradFunction, names, read
-from .machine import Machine
+from .machine import Machine, Raised
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["get_attribute", "get_item", "has_attribute", "set_attribute", "set_item"]
@@ -47,6 +47,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
         return getattr(owner, name, None)
     if isinstance(owner, GradFunction):
         return read(m, owner, name)
+    if owner is None:
+        raise Raised("AttributeError")
     return method(m, owner, name)
 
 
@@ -154,7 +156,10 @@ def _set_raw(owner: Super) -> Any:
 
 def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST | None = None) -> None:
     """`owner.name = value`"""
+    m.changes.append(getattr(owner, "serial", -1))
     if isinstance(owner, Object):
+        if m.memo and "training" in owner.attrs:
+            m.memo.clear()
         pair = owner.cls.find(name)
         if pair and isinstance(pair[0], Function) and "property" in pair[0].marks:
             setter = pair[0].attrs.get("setter")
@@ -223,6 +228,8 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         if isinstance(key, (str, int)):
             return owner.attribute(f"[{key!r}]")
         return Unknown(plain=owner.plain, node=owner.node)
+    if owner is None:
+        raise Raised("TypeError")
     return Unknown(plain=isinstance(owner, (str, bytes, range)))
 
 
@@ -286,6 +293,7 @@ def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None 
         if items is None:
             return
         owner = items
+    m.changes.append(getattr(owner, "serial", -1))
     if isinstance(owner, Dict):
         if is_concrete(key):
             try:

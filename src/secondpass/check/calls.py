@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .loops import iterate
-from .machine import Frame, Machine, Scope
+from .machine import Frame, Machine, Raised, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
 
 __all__ = ["call", "call_expression", "instantiate"]
@@ -66,6 +66,8 @@ def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> 
         return _object(m, function, args, kwargs)
     from .foreign import call_external, call_unknown
 
+    if function is None:
+        raise Raised("TypeError")
     if isinstance(function, External):
         return call_external(m, function, args, kwargs)
     return call_unknown(m, function if isinstance(function, Unknown) else Unknown(), args, kwargs)
@@ -106,6 +108,10 @@ def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) 
         from .foreign import call_unknown
 
         return call_unknown(m, Unknown(), [owner, *args], kwargs)
+    if "training" in owner.attrs:
+        from .memo import remembered
+
+        return remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
     return call(m, found[0], [owner, *args], kwargs)
 
 

@@ -62,6 +62,7 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
 
 def grow(m: Machine, box: Any, value: Any) -> None:
     """Notes that something was put into a container."""
+    m.changes.append(box.serial)
     if m.short > box.depth:
         box.loose = True
     history = _has_history(value)
@@ -97,6 +98,7 @@ def _extend(m: Machine, box: List, values: Any = (), *_: Any) -> None:
 
 
 def _pop(m: Machine, box: List, index: Any = -1, *_: Any) -> Any:
+    m.changes.append(box.serial)
     if box.kind == "queue" and index == 0 and box:
         return list.pop(box, 0)
     try:
@@ -125,6 +127,7 @@ def _index(m: Machine, box: Any, value: Any = None, *_: Any) -> Any:
 
 
 def _clear(m: Machine, box: Any, *_: Any) -> None:
+    m.changes.append(box.serial)
     box.clear()
     if isinstance(box, Dict):
         box.others = []
@@ -140,6 +143,7 @@ def _copy(m: Machine, box: Any, *_: Any) -> Any:
 
 
 def _popleft(m: Machine, box: List, *_: Any) -> Any:
+    m.changes.append(box.serial)
     return list.pop(box, 0) if box else Unknown()
 
 

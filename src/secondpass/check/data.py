@@ -75,7 +75,7 @@ def _collated(m: Machine, sample: Any) -> Any:
         return Dict({k: _collated(m, v) for k, v in sample.items()}, m.short)
     if isinstance(sample, (int, float, bool)):
         return Tensor(False)
-    return Unknown(plain=True)
+    return Unknown(("batch", Unknown().key), plain=True)
 
 
 for _name in ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"):

@@ -268,7 +268,7 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope) -> None:
             value.leaf.name = value.leaf.name or target.id
         elif isinstance(value, Object) and "leaves" in value.hidden:
             name_optimizer(m, value, target.id)
-        bind(scope, target.id, value)
+        bind(scope, target.id, value, m)
     elif isinstance(target, ast.Attribute):
         if isinstance(value, Object) and "leaves" in value.hidden:
             name_optimizer(m, value, ast.unparse(target))

@@ -16,7 +16,7 @@ from typing import Any
 from . import torch_models  # noqa: F401 - registers what is known of libraries
 from .calls import call, instantiate
 from .contexts import Switch
-from .library import FUNCTIONS, is_harmless, library_class
+from .library import FUNCTIONS, is_harmless, is_library, library_class
 from .machine import Machine, Raised
 from .passes import backward, maybe_backward
 from .tensors import _flatten, opaque
@@ -52,6 +52,8 @@ def call_external(m: Machine, function: External, args: list[Any], kwargs: dict[
         if name in ("sys.exit", "builtins.exit", "builtins.quit", "os._exit"):
             raise Raised("SystemExit")
         return Unknown(plain=True)
+    if is_library(name):
+        return Unknown()
     if _OPTIMIZER.search(name) and (args or "params" in kwargs):
         found = library_class("torch.optim.Optimizer")
         if found is not None:

@@ -11,6 +11,7 @@ NOTE [ Certain and maybe ]
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -105,6 +106,8 @@ class Engine:
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
+        self.written: list[int] = []
+        """Serial numbers of the memory that was changed in place, in order."""
         self._cut_sites: set[tuple[Any, ...]] = set()
 
     # building ---------------------------------------------------------------------------------------------------------
@@ -153,6 +156,7 @@ class Engine:
     def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> None:
         """A tensor was changed in place."""
         store = tensor.store
+        self.written.append(store.serial)
         if certain:
             store.version += 1
             store.writer = place
@@ -248,6 +252,7 @@ class Engine:
             loops=loops,
             nested=nested,
         )
+        self._doubt_retains(maybe)
         refused = self._refusal(roots, nodes, certain)
         if refused:
             failure, message = refused
@@ -259,6 +264,10 @@ class Engine:
         if kind == "backward":
             self._gather(certain, maybe, inputs)
         return [n for n in certain if n.leaf is None]
+
+    def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
+        """A pass of which it cannot be told what it walked."""
+        self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
 
     def _refusal(
         self, roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphNode]
@@ -317,6 +326,14 @@ class Engine:
             if node not in found and any(p in found for p in node.parents):
                 found.add(node)
         return found
+
+    def _doubt_retains(self, maybe: set[GraphNode]) -> None:
+        """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
+        if maybe:
+            numbers = {n.number for n in maybe}
+            for index, one in enumerate(self.passes):
+                if one.retain and one.walked is not None and not numbers.isdisjoint(one.walked):
+                    self.passes[index] = dataclasses.replace(one, retain=False, create=one.create)
 
     def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
         for node in certain:

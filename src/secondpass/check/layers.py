@@ -97,6 +97,7 @@ def _zero_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 def _requires_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Object:
     flag = m.known_truth(args[1] if len(args) > 1 else kwargs.get("requires_grad", True))
+    m.settings += 1
     for tensor in parameters(args[0]).values():
         tensor.needs = flag
     return args[0]
@@ -286,6 +287,11 @@ def _plain_layer(name: str, op: str) -> None:
         words = dict(owner.hidden.get("kwargs", {}))
         positional = owner.hidden.get("args", [])
         inplace = words.get("inplace", positional[-1] if positional and positional[-1] is True else False)
+        if op == "dropout":
+            rate = words.get("p", positional[0] if positional else 0.5)
+            if rate == 0 and not isinstance(rate, Unknown):
+                return values[0] if values else Unknown()
+            inplace = inplace is True and isinstance(rate, (int, float))
         if inplace is True and values and isinstance(values[0], Tensor):
             from .tensors import operate_in_place
 

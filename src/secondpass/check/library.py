@@ -22,9 +22,9 @@ _BUILTINS = frozenset(dir(builtins))
 
 _HARMLESS = frozenset(
     "numpy scipy pandas matplotlib seaborn sklearn PIL cv2 skimage tqdm wandb tensorboard tensorboardX yaml requests "
-    "h5py gym gymnasium nltk spacy rich colorama termcolor psutil GPUtil hydra omegaconf absl fire click tabulate visdom "
+    "h5py gym gymnasium nltk spacy rich colorama termcolor psutil GPUtil omegaconf absl fire click tabulate visdom "
     "mlflow comet_ml neptune imageio plotly joblib numba networkx librosa soundfile sacrebleu rouge simplejson ujson "
-    "dill cloudpickle attr attrs loguru easydict prettytable six natsort pytest mujoco_py dm_control pybullet nni ray "
+    "dill cloudpickle attr attrs loguru easydict prettytable six natsort pytest mujoco_py dm_control pybullet "
     "torchsummary torchinfo thop fvcore ptflops torchviz sentencepiece tokenizers datasets".split()
 )
 
@@ -81,10 +81,24 @@ def external(name: str) -> External:
     return External(name)
 
 
+_STANDARD = frozenset(
+    "math cmath time os sys random json re datetime logging string pathlib shutil glob argparse typing warnings statistics "
+    "struct socket platform uuid hashlib csv io textwrap subprocess tempfile pprint traceback secrets decimal fractions "
+    "numbers calendar locale gc getpass signal urllib zipfile tarfile gzip bisect cProfile timeit codecs base64 getopt "
+    "configparser enum abc typing_extensions unicodedata difflib html http inspect".split()
+)
+_OPEN = frozenset("builtins.eval builtins.exec builtins.compile builtins.__import__ builtins.vars builtins.globals".split())
+
+
 def is_harmless(name: str) -> bool:
     """Whether code of that library leaves graphs, gradients and parameters alone and gives back plain values."""
     top = name.partition(".")[0]
-    return top in _HARMLESS or top in sys.stdlib_module_names or top == "builtins"
+    return (top in _HARMLESS or top in _STANDARD or top == "builtins") and name not in _OPEN
+
+
+def is_library(name: str) -> bool:
+    """Whether a name belongs to the standard library, which never trains anything itself."""
+    return name.partition(".")[0] in sys.stdlib_module_names
 
 
 def function(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

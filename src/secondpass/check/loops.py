@@ -8,6 +8,7 @@ NOTE [ How long a loop is walked ]
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
    old gradients.
+4. A loop whose turns are costly to read is walked two turns.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
-__all__ = ["Iteration", "at_least", "iterate", "lengthen", "turns"]
+__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns"]
 
 WHOLE = 6
-LONGEST = 34
+COSTLY = 5_000
+MODULUS = 16
+"""The largest modulus of a counter that a loop is walked for."""
 
 
 class Iteration:
@@ -56,9 +59,11 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return Iteration(_endless(lambda: element(m, value)), None)
     if isinstance(value, Object):
         return _object(m, value)
-    plain = isinstance(value, Unknown) and value.plain
-    node = value.node if isinstance(value, Unknown) else None
-    return Iteration(_endless(lambda: Unknown(plain=plain, node=node)), None)
+    if not isinstance(value, Unknown):
+        return Iteration(_endless(Unknown), None)
+    batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
+    plain, node = value.plain, value.node
+    return Iteration(_endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, node)), None)
 
 
 def _endless(make: Any) -> Iterator[Any]:
@@ -86,11 +91,12 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -
     items = iterate(m, value)
     exact = items.length is not None and items.length <= WHOLE
     loop, frame = Loop(first, last), m.frames[-1]
+    loop.began = m.steps
     frame.loops.append(loop)
     m.short += not exact
     try:
         for item in items:
-            if not exact and loop.turn >= loop.want:
+            if not exact and is_over(m, loop):
                 loop.cut = True
                 m.cuts += 1
                 break
@@ -101,15 +107,23 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -
         m.short -= not exact
 
 
-def lengthen(m: Machine, modulus: int) -> None:
-    """A known condition on a counter: lets the loops around it run until it came true twice."""
-    if 1 < modulus <= (LONGEST - 2) // 2:
+def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
+    """A known condition on a counter: lets the loop around it run until it came true twice."""
+    if 1 < modulus <= most:
         at_least(m, 2 * modulus + 1)
 
 
 def at_least(m: Machine, turns: int) -> None:
-    """Lets the loops around this place run so many turns."""
-    for frame in m.frames[-3:]:
+    """Lets the loop around this place run so many turns."""
+    for frame in reversed(m.frames):
         if frame.loops:
             loop = frame.loops[-1]
             loop.want = max(loop.want, turns)
+            return
+
+
+def is_over(m: Machine, loop: Loop) -> bool:
+    """Whether enough turns of a loop have been looked at: rules 2 to 4."""
+    if loop.turn >= loop.want:
+        return True
+    return loop.turn >= 2 and m.steps - loop.began > COSTLY

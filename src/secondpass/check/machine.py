@@ -49,11 +49,13 @@ class Scope:
 class Loop:
     """One loop that is being walked."""
 
-    __slots__ = ("count", "cut", "first", "last", "turn", "want")
+    __slots__ = ("began", "count", "cut", "first", "last", "turn", "want")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
         self.last = last
+        self.began = 0
+        """Steps of the reading when the loop began."""
         self.turn = 0
         self.count = 0
         """Which turn of it in the whole reading, or 0 for a comprehension."""
@@ -97,6 +99,13 @@ class Machine:
         self.called: set[tuple[str, int]] = set()
         """(file, line) of functions that were entered."""
         self.keep: list[Any] = []
+        self.memo: dict[Any, Any] = {}
+        self.changes: list[int] = []
+        """Serial numbers of what was changed, in order: see `memo`."""
+        self.modulus = 0
+        """The modulus of the last remainder that was computed."""
+        self.settings = 0
+        """How often it was changed which parameters gather gradients."""
         self.ran: dict[tuple[str, int, str], None] = {}
         """(file, line, function) of the statements that ran."""
         self.short = 0

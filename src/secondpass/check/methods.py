@@ -168,6 +168,7 @@ def require(m: Machine, tensor: Tensor, flag: bool | None, name: str = "") -> No
     """Sets whether a leaf gathers gradients."""
     if tensor.node is not None:
         return
+    m.settings += 1
     tensor.needs = flag
     if flag is not False:
         m.engine.leaf(tensor, name if name.isidentifier() else "")

@@ -63,9 +63,11 @@ def module_attribute(m: Machine, module: Module, name: str) -> Any:
     return Unknown(("module", module.file, name))
 
 
-def bind(scope: Scope, name: str, value: Any) -> None:
+def bind(scope: Scope, name: str, value: Any, m: Machine | None = None) -> None:
     """Binds a name where Python would."""
     if scope.outside:
+        if m is not None:
+            m.changes.append(-1)
         how = scope.outside.get(name)
         if how == "global":
             scope.module.globals[name] = value

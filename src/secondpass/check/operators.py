@@ -42,6 +42,7 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
         return operate(m, name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
+            m.modulus = right
             lengthen(m, right)
         return _really(act, left, right)
     if isinstance(left, (Object, Class)) or isinstance(right, (Object, Class)):
@@ -167,6 +168,8 @@ def _identity(left: Any, right: Any, same: bool) -> Any:
         return same
     for value, other in ((left, right), (right, left)):
         if other is None and isinstance(value, Unknown):
+            if isinstance(value.key, tuple) and value.key[:1] == ("batch",):
+                return not same
             key = ("none", value.key)
             return Unknown(key if same else ("not", key), plain=True)
     if isinstance(left, Unknown) or isinstance(right, Unknown):

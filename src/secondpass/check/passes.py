@@ -72,7 +72,8 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
 
 def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inputs: list[Any] | None) -> Any:
     create = _flag(m, words, "create_graph")
-    retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
+    word = "retain_graph" if "retain_graph" in words else "retain_variables"  # the second is its name of old
+    retain = create if words.get(word) is None else _flag(m, words, word)
     m.visit()
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
@@ -93,11 +94,10 @@ def maybe_backward(m: Machine, roots: list[Any]) -> None:
     """A pass that may run, from roots that may be these: whatever it could have walked is in doubt afterwards."""
     nodes = [r.node for r in roots if getattr(r, "node", None) is not None]
     m.visit()
+    m.engine.unknown_pass(m.place(), m.stack())
     if nodes:
         certain, maybe = m.engine._reach(nodes)
         m.engine._spend(set(), certain | maybe, True, True)
         m.engine._gather(set(), certain | maybe, None)
         return
-    for leaf in m.engine.leaves:
-        if not leaf.has:
-            leaf.has = None
+    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None)

@@ -93,6 +93,8 @@ def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     """NOTE [ When a finding is certain ] 2."""
     if any(_identity(f) == _identity(finding) for f in other.findings):
         return True
+    if finding.severity != "error" and not other.whole:
+        return False  # what is silent shows only in a reading that came to the end
     places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]
     sites = [s for p in places if (s := _site(p)) in mine.reached]
     if not sites:

@@ -125,6 +125,10 @@ class Project:
         found: dict[str, str] = self._fact("declared", node, lambda: _declared(node))
         return found
 
+    def acts(self, node: Any) -> bool:
+        """Whether a branch does more than show how things go."""
+        return bool(self._fact("acts", node, lambda: bool(_called(node) - _SHOWING)))
+
     def counters(self, node: Any) -> set[str]:
         """Names that a loop assigns."""
         found: set[str] = self._fact("counters", node, lambda: _counters(node))
@@ -150,6 +154,18 @@ class Project:
         if kind not in facts:
             facts[kind] = find()
         return facts[kind]
+
+
+_SHOWING = set(
+    "print format append write info log item join add_scalar save flush debug update_postfix set_postfix round str int "
+    "float len time set_description avg add_image add_figure save_image make_grid warning exit mean sum max min cpu "
+    "numpy state_dict savefig imshow title show data tolist range list add_scalars add_histogram".split()
+)
+
+
+def _called(node: Any) -> set[str]:
+    calls = [n.func for part in (*node.body, *node.orelse) for n in ast.walk(part) if isinstance(n, ast.Call)]
+    return {f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in calls}
 
 
 def _own_yields(node: Any, whole: bool = False) -> Any:

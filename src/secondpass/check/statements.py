@@ -12,7 +12,7 @@ from .decide import doomed, jumps
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .graph import Refused
-from .loops import turns
+from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Raised, Scope
 from .names import Lazy, bind, import_name
 from .operators import augmented
@@ -106,7 +106,10 @@ def lean(m: Machine, node: ast.If) -> bool | None:
 
 
 def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
+    m.modulus = 0
     test = evaluate(m, node.test, scope)
+    if m.modulus and m.project.acts(node):
+        lengthen(m, m.modulus, MODULUS)
     return block(m, node.body if m.truth(test, lean(m, node)) else node.orelse, scope)
 
 
@@ -135,6 +138,7 @@ def _for(m: Machine, node: Any, scope: Scope) -> Any:
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
     loop, frame = Loop(node.lineno, node.end_lineno or node.lineno), m.frames[-1]
+    loop.began = m.steps
     frame.loops.append(loop)
     m.short += 1
     signal = None
@@ -144,7 +148,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
             test = evaluate(m, node.test, scope)
             known = m.known_truth(test)
             # A loop whose end cannot be told is taken to run: see NOTE [ How long a loop is walked ].
-            if known is False or loop.turn >= loop.want:
+            if known is False or is_over(m, loop):
                 loop.cut = known is not False
                 m.cuts += loop.cut
                 break

@@ -22,7 +22,11 @@ def swallow(engine: Engine, before: int) -> None:
 def _running(engine: Engine) -> Iterator[Holding]:
     """Sums that were built from what the same name held before: their history grows."""
     last: dict[str, tuple[int, int]] = {}
+    # What passes walk is part of a computation (weights that are adapted, a state); a sum for the log is not.
+    walked = frozenset().union(*(p.walked for p in engine.passes if p.walked))
     for seen in engine.sightings:
+        if seen.number in walked:
+            continue
         before, length = last.get(seen.name, (-1, 0))
         if seen.number == before:
             continue

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ __all__ = [
     "Super",
     "Tensor",
     "Unknown",
+    "serials",
 ]
+
+
+serials = count()
+"""Numbers things that can be changed, by age: see `memo`."""
 
 
 class Unknown:
@@ -65,9 +71,10 @@ class Unknown:
 class Store:
     """The memory behind a tensor and its views, with the version that in-place operations move."""
 
-    __slots__ = ("doubt", "leaf", "version", "writer")
+    __slots__ = ("doubt", "leaf", "serial", "version", "writer")
 
     def __init__(self) -> None:
+        self.serial = next(serials)
         self.version = 0
         self.doubt = False
         self.leaf: Leaf | None = None
@@ -101,10 +108,11 @@ class Tensor:
 class List(list):  # type: ignore[type-arg]
     """A list that remembers where tensors were put into it."""
 
-    __slots__ = ("depth", "kind", "limit", "loose", "place")
+    __slots__ = ("depth", "kind", "limit", "loose", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
+        self.serial = next(serials)
         self.loose = False
         self.depth = depth
         self.place: Any = None
@@ -117,10 +125,11 @@ class List(list):  # type: ignore[type-arg]
 class Dict(dict):  # type: ignore[type-arg]
     """A dict that remembers where tensors were put into it; unknown keys are in `others`."""
 
-    __slots__ = ("default", "depth", "loose", "others", "place")
+    __slots__ = ("default", "depth", "loose", "others", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
+        self.serial = next(serials)
         self.loose = False
         self.depth = depth
         self.place: Any = None
@@ -258,9 +267,10 @@ class Class:
 class Object:
     """An instance of a class; `hidden` is what a modelled library class keeps for itself."""
 
-    __slots__ = ("attrs", "cls", "hidden", "loose")
+    __slots__ = ("attrs", "cls", "hidden", "loose", "serial")
 
     def __init__(self, cls: Class) -> None:
+        self.serial = next(serials)
         self.cls = cls
         self.attrs: dict[str, Any] = {}
         self.hidden: dict[str, Any] = {}

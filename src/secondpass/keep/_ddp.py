@@ -45,5 +45,7 @@ def prepare(frames: list[Any], roots: tuple[Any, ...], accumulates: bool) -> Non
                 "several passes over one DDP forward cannot be reduced with static_graph=True: use "
                 "static_graph=False, or one pass with secondpass.backward(loss1, loss2)."
             )
+        # After its first pass the reducer sorts its buckets anew, from a list that a second pass would double.
+        wrapper.reducer._rebuild_buckets()
         find_unused = wrapper.find_unused_parameters
         wrapper.reducer.prepare_for_backward(list(roots) if find_unused else [])

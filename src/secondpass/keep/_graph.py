@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Node", "hook", "node_of", "same_bits", "saved", "slots", "storage_of", "walk"]
+__all__ = ["Node", "elsewhere", "hook", "node_of", "same_bits", "saved", "slots", "storage_of", "walk"]
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
 
@@ -95,6 +95,14 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
         return 0, 0
 
 
+def elsewhere(tensor: torch.Tensor) -> bool:
+    """Its memory is given and taken by somebody else (FSDP empties the storage of a parameter between uses)."""
+    try:
+        return tensor.numel() > 0 and tensor.untyped_storage().nbytes() == 0
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return False
+
+
 def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Equal, and where not: two NaNs are not equal but may well be the same bits.
 
@@ -102,7 +110,7 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     """
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    if one.dtype == torch.uint8:
+    if one.dtype == torch.uint8 or elsewhere(one) or elsewhere(other):
         return True
     if one.layout != torch.strided or one.is_quantized or torch.equal(one, other):
         return True

@@ -26,6 +26,14 @@ class Join:
     def head_only(self, node: Node) -> bool:
         return node not in self.shared
 
+    def reached(self, nodes: list[Node]) -> list[list[bool]]:
+        """For each loss, which of the nodes its part of the border leads to."""
+        by_edge = []
+        for start, _ in self.edges:
+            found = set(walk([start]))
+            by_edge.append([node in found for node in nodes])
+        return [[any(by_edge[edge][i] for edge in cut) for i in range(len(nodes))] for cut in self.cuts]
+
 
 def join(roots: list[torch.Tensor]) -> Join | None:
     """Finds the border, or None where the losses share nothing or one of them is all shared."""
@@ -59,4 +67,11 @@ def join(roots: list[torch.Tensor]) -> Join | None:
                 if child in shared:
                     found[edges.setdefault((child, number), len(edges))] = None
         cuts.append(list(found))
+    border = {node for node, _ in edges}
+    behind = walk([child for node in border for child, _ in node.next_functions])
+    if not border.isdisjoint(behind):
+        # One border lies behind another: a head cannot be walked alone. All belongs to the shared part then.
+        everything = frozenset(walk([root.grad_fn for root in roots]))
+        ends = list(dict.fromkeys((root.grad_fn, root.output_nr) for root in roots))
+        return Join(roots, ends, [[ends.index((root.grad_fn, root.output_nr))] for root in roots], everything)
     return Join(roots, list(edges), cuts, frozenset(shared))

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ._errors import RepeatError, spent
-from ._graph import Node, hook, same_bits, saved, slots, storage_of
+from ._graph import Node, elsewhere, hook, same_bits, saved, slots, storage_of
 
 __all__ = ["Released", "built_between", "release_spent", "weigh"]
 
@@ -88,7 +88,7 @@ class Released:
                     continue
                 value = saved(node, name, place)
                 # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
-                if value is None or storage_of(value)[0] in fixed:
+                if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
                     continue
                 if len(nodes) < _SAMPLES or number % (len(nodes) // _SAMPLES) == 0:
                     self._samples[number] = _sample(value).clone()

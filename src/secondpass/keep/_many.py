@@ -117,7 +117,9 @@ class _Walk:
         self.direct: list[Row] = []
         self.seeds: list[list[torch.Tensor | None]] = []
         self.edges = [GradientEdge(node, number) for node, number in joined.edges]
-        self.trunk = [not joined.head_only(get_gradient_edge(value).node) for value in wanted]
+        nodes = [get_gradient_edge(value).node for value in wanted]
+        self.trunk = [not joined.head_only(node) for node in nodes]
+        self.reached = joined.reached(nodes)
 
     def rows(self) -> list[Row]:
         for number, root in enumerate(self.joined.roots):
@@ -210,4 +212,9 @@ class _Walk:
 
     def _merge(self, number: int, found: Row) -> Row:
         shared = iter(found)
-        return tuple(next(shared) if t else d for t, d in zip(self.trunk, self.direct[number], strict=True))
+        row = [next(shared) if t else d for t, d in zip(self.trunk, self.direct[number], strict=True)]
+        # Walked together with others, a loss that does not depend on an input gives zeros; alone it gives nothing.
+        return tuple(
+            None if t and not r else value
+            for t, r, value in zip(self.trunk, self.reached[number], row, strict=True)
+        )

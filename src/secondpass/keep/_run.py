@@ -22,7 +22,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from ._errors import KeepError, RepeatError, changed
-from ._graph import same_bits, storage_of
+from ._graph import elsewhere, same_bits, slots, storage_of
 from ._offload import Host
 from ._state import Surroundings, severed
 from ._tree import tensors
@@ -83,6 +83,7 @@ class Run:
         """The last pass for which the host copies were called back."""
         self.fresh = False
         """The data now present came from a recompute, and goes as it is read."""
+        self._last_seen = 0
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
         self._host = Host() if mode == "offload" else None
@@ -128,6 +129,12 @@ class Run:
                 unit.pinned = "its forward writes to its parameters or arguments"
                 self._pin_once(unit.pinned)
                 break
+        for entry in self.entries:
+            if not entry.alias and elsewhere(entry.data):
+                entry.alias = True
+                self.held -= entry.nbytes
+                self.frame.shrank(entry.nbytes)
+                self.bytes -= entry.nbytes
         if self._host is not None:
             self._send_away()
         elif self.mode == "recompute" and unit.verified:
@@ -249,12 +256,22 @@ class Run:
         if differs is not None:
             self._drop()
             raise RepeatError(
-                f"unit `{self.unit.name}` is not repeatable: when its forward was run again for this pass, {differs}. "
+                f"unit `{self.unit.name}` is not repeatable: when its forward was run again for this pass, {differs}"
+                f"{self._operation()}. "
                 f"Make the forward repeatable, or keep it with policy='retain'."
             )
         self.fresh = True
         self.recomputes += 1
         self.frame.recomputed(self, self.seconds_again)
+
+    def _operation(self) -> str:
+        """The operation of the first forward at whose buffer the second one went another way."""
+        for node in self.frame.nodes():
+            for _, _, handle in slots(node):
+                token = getattr(handle, "data", None)
+                if isinstance(token, _Token) and token.run is self and token.number == self._last_seen:
+                    return f" (the one that {node.name()} saved)"
+        return ""
 
     def _refill(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
         if entry.data is None:
@@ -273,6 +290,7 @@ class Run:
         def pack(tensor: torch.Tensor) -> torch.Tensor:
             nonlocal count, problem
             number, count = count, count + 1
+            self._last_seen = number
             if number >= len(self.entries):
                 problem = f"it saved more than the {len(self.entries)} buffers of the first time"
                 raise _Enough
@@ -296,6 +314,7 @@ class Run:
         finally:
             replaying.depth -= 1
         if problem is None and count <= last:
+            self._last_seen = count
             problem = f"it saved {count} buffers instead of {len(self.entries)}"
         return problem
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Several losses in one walk, and one gradient per loss."""
+
+import pytest
+import torch
+import zoo
+from torch import nn
+
+import secondpass
+
+
+def network():
+    zoo.seed(3)
+    return zoo.stack(zoo.Plain)
+
+
+def losses(model, count):
+    out = model(torch.linspace(-1, 1, 32).reshape(4, 8))
+    return [out[:, number].pow(2).sum() for number in range(count)]
+
+
+def test_backward_is_the_gradient_of_the_sum():
+    one, two = network(), network()
+    sum(losses(one, 3)).backward()
+    secondpass.backward(*losses(two, 3))
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_backward_takes_weights_and_nests():
+    one, two = network(), network()
+    a, b, c = losses(one, 3)
+    (2 * a + 0.5 * b - c).backward()
+    a, b, c = losses(two, 3)
+    secondpass.backward([a, {"b": b}], c, weights=[2.0, torch.tensor(0.5), -1])
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_backward_refuses():
+    with pytest.raises(ValueError, match="at least one loss"):
+        secondpass.backward()
+    found = losses(network(), 2)
+    with pytest.raises(ValueError, match=r"one factor per loss. \(got 1 for 2\)"):
+        secondpass.backward(*found, weights=[1.0])
+
+
+def expected_rows(model, count, inputs):
+    return [
+        torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True)
+        for loss in losses(model, count)
+    ]  # fmt: skip
+
+
+def check(found, expected):
+    assert len(found) == len(expected)
+    for row, other in zip(found, expected, strict=True):
+        for a, b in zip(row, other, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("budget", [None, 1, "1GB"])
+def test_rows_of_the_jacobian(count, budget):
+    model = network()
+    inputs = list(model.parameters())
+    expected = expected_rows(model, count, inputs)
+    check(secondpass.grads(losses(model, count), inputs, budget=budget), expected)
+
+
+def test_heads_of_their_own():
+    zoo.seed(1)
+    trunk, heads = zoo.stack(zoo.Attention), nn.ModuleList(nn.Linear(8, 1) for _ in range(4))
+    x = torch.randn(4, 8, requires_grad=True)
+    inputs = [x, *trunk.parameters(), *heads.parameters()]
+
+    def make():
+        zoo.seed(2)
+        out = trunk(x)
+        return [head(torch.tanh(out)).square().mean() + out[0, 0] * head.weight.sum() for head in heads]
+
+    expected = [torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True) for loss in make()]
+    check(secondpass.grads(make(), inputs), expected)
+
+
+def test_an_input_that_is_an_activation_and_a_shared_leaf():
+    w = torch.randn(4, requires_grad=True)
+    h = torch.sin(w)
+    found = [(h * w).sum(), h.pow(2).sum() + w.sum(), w.exp().sum()]
+    expected = [torch.autograd.grad(loss, [w, h], retain_graph=True, allow_unused=True) for loss in found]
+    check(secondpass.grads(found, [w, h], retain_graph=True), expected)
+    check(secondpass.grads(found, [h, w]), [row[::-1] for row in expected])
+
+
+def test_losses_that_share_nothing_and_losses_that_are_one():
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    check(secondpass.grads([a.sum(), b.exp().sum()], [a, b]), [(torch.ones(2), None), (None, b.detach().exp())])
+    loss = (a * a).sum()
+    check(secondpass.grads([loss, loss], [a]), [(2 * torch.ones(2),)] * 2)
+    check(secondpass.grads(torch.stack([a[0] * 2, a[1] * 3]), [a])[:1], [(torch.tensor([2.0, 0.0]),)])
+
+
+def test_operations_that_cannot_be_batched():
+    class Stubborn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * torch.tensor(x.exp().tolist()) * float(g.sum() == g.sum())
+
+    w = torch.randn(3, requires_grad=True)
+    h = Stubborn.apply(w)
+    found = [h[0] * 2, h[1] * 3, h[2], h.sum()]
+    expected = [torch.autograd.grad(loss, [w], retain_graph=True) for loss in found]
+    check(secondpass.grads(found, [w]), expected)
+
+
+def test_grads_over_a_kept_model():
+    model = network()
+    inputs = list(model.parameters())
+    expected = expected_rows(model, 3, inputs)
+    for policy in ("retain", "recompute", "offload"):
+        kept = secondpass.keep(model, policy=policy)
+        check(secondpass.grads(losses(kept, 3), inputs), expected)
+
+
+def test_grads_refuses():
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="at least one loss and one input"):
+        secondpass.grads([], [w])
+    with pytest.raises(ValueError, match="should be a scalar"):
+        secondpass.grads([w * 2, w.sum()], [w])
+    with pytest.raises(ValueError, match="does not require grad"):
+        secondpass.grads([torch.ones(())], [w])
+    with pytest.raises(ValueError, match="each input should require grad"):
+        secondpass.grads([w.sum()], [torch.ones(2)])

@@ -16,6 +16,7 @@ __all__ = ["excerpts", "gutter"]
 _WORDS = (
     ("SP2", ("saved for the backward", "changed in place", "the old value is needed")),
     ("SP3", ("history ends", "freed", "used")),
+    ("SP4", ("built", "freed", "here")),
     ("", ("built", "freed", "needed again")),
 )
 

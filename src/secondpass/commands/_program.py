@@ -10,9 +10,14 @@ NOTE [ As in a plain run ]
 
 from __future__ import annotations
 
+import atexit
+import builtins
+import importlib.machinery
 import importlib.util
 import os
+import signal
 import sys
+import traceback
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -21,7 +26,7 @@ import click
 
 from ..record import Report
 from ..watch.lines import Log
-from ..watch.loader import NAME, Finder, compile_marked
+from ..watch.loader import Finder, compile_marked
 
 __all__ = ["Program"]
 
@@ -55,73 +60,97 @@ class Program:
             _check_writable(self.json_file)
         code, module = self._load()
         assert self.finder is not None
-        self.finder.install()
         # It stays there: threads and exit handlers of the program may need it after the end.
         sys.modules[_MODULE] = module
-        ended, status = False, 0
+        # Registered first, so that it comes last.
+        atexit.register(_die_of_interrupt)
+        ended, status, interrupted = False, 0, False
         try:
             exec(code, module.__dict__)
             ended = True
         except SystemExit as stop:
-            status, ended = stop.code, stop.code in (None, 0)  # type: ignore[assignment]
+            status = stop.code  # type: ignore[assignment]
+            ended = status is None or status is False or (isinstance(status, int) and status == 0)
         except BaseException as error:
             status = self._raised(error)
-            if isinstance(error, KeyboardInterrupt):
-                ended = True
+            ended = interrupted = isinstance(error, KeyboardInterrupt)
         finally:
             if os.getpid() == self.pid:
                 self._finish(ended, status)
             self.finder.uninstall()
+            if not interrupted:
+                atexit.unregister(_die_of_interrupt)
         return status
 
     # -- loading -----------------------------------------------------------------------------------------------------
 
     def _load(self) -> tuple[CodeType, ModuleType]:
-        file, package, spec = self._find()
-        root = file.parent
-        if package:
-            for _ in package.split("."):
-                root = root.parent
-        self.finder = Finder(root, self.log, on_torch=self._start, mark=self.lines)
-        sys.argv = [str(file) if self.as_module else self.program, *self.arguments]
-        if self.as_module:
-            sys.path[0] = os.getcwd()
-        else:
-            sys.path[0] = str(file.parent)
+        file, spec = self._find_module() if self.as_module else self._find_file()
+        # As Python makes it: the working directory before it, and nothing else normalised.
+        name = str(file) if self.as_module or spec is not None else os.path.join(os.getcwd(), self.program)
+        code = self._compile(file, name)
         module = ModuleType(_MODULE)
-        module.__file__ = str(file) if self.as_module else self.program
-        module.__builtins__ = __builtins__  # type: ignore[attr-defined]
-        module.__package__ = package or (None if not self.as_module else "")
+        module.__file__ = name
+        module.__builtins__ = builtins  # type: ignore[attr-defined]
+        module.__annotations__ = {}
         module.__spec__ = spec
-        module.__loader__ = spec.loader if spec is not None else None
+        module.__cached__ = spec.cached if spec is not None else None  # type: ignore[attr-defined]
+        module.__package__ = spec.parent if spec is not None else None
+        if spec is not None:
+            module.__loader__ = spec.loader
+        else:
+            module.__loader__ = importlib.machinery.SourceFileLoader(_MODULE, name)
         if self.lines:
-            module.__dict__[NAME] = self.log.mark
-        return self._compile(file), module
+            module.__dict__.update(self.log.names)
+        return code, module
 
-    def _find(self) -> tuple[Path, str | None, Any]:
-        if not self.as_module:
-            return _program_file(self.program), None, None
-        sys.path.insert(0, os.getcwd())
+    def _watch_imports(self, root: Path) -> None:
+        self.finder = Finder(root, self.log, on_torch=self._start, mark=self.lines)
+        self.finder.install()
+        if "torch" in sys.modules:
+            self._start()
+
+    def _find_file(self) -> tuple[Path, Any]:
+        file = _program_file(self.program)
+        real = file.resolve()
+        spec = None
+        folder = str(real.parent)
+        if Path(self.program).is_dir():
+            folder = str(file.parent)
+            spec = importlib.util.spec_from_file_location(_MODULE, file)
+        sys.argv = [self.program, *self.arguments]
+        _put_first(folder)
+        self._watch_imports(real.parent)
+        return file, spec
+
+    def _find_module(self) -> tuple[Path, Any]:
+        here = os.getcwd()
+        _put_first(here)
         name = self.program
+        sys.argv = ["-m", *self.arguments]
+        # The parent packages are imported in order to find the module: they are the user's too.
+        self._watch_imports(_module_root(name, Path(here)))
         try:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations is not None:
                 name += ".__main__"
                 spec = importlib.util.find_spec(name)
         except (ImportError, ValueError) as error:
+            assert self.finder is not None
+            self.finder.uninstall()
             raise click.UsageError(f"no module named {self.program!r}: {error}") from None
-        finally:
-            del sys.path[0]
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-            raise click.UsageError(f"no Python module named {self.program!r} (looked from {os.getcwd()})")
-        return Path(spec.origin), name.rpartition(".")[0], spec
+            assert self.finder is not None
+            self.finder.uninstall()
+            raise click.UsageError(f"no Python module named {self.program!r} (looked from {here})")
+        sys.argv[0] = spec.origin
+        return Path(spec.origin), spec
 
-    def _compile(self, file: Path) -> CodeType:
+    def _compile(self, file: Path, name: str) -> CodeType:
         try:
             source = file.read_bytes()
         except OSError as error:
             raise click.UsageError(f"cannot read {self.program}: {error.strerror}") from None
-        name = str(file) if self.as_module else self.program
         if self.lines:
             try:
                 return compile_marked(source, name, self.log, str(file.resolve()))
@@ -131,8 +160,8 @@ class Program:
                 self.lines = False
         try:
             return compile(source, name, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            sys.excepthook(SyntaxError, error, None)
+        except Exception as error:  # bad syntax, null bytes, too deep
+            sys.excepthook(type(error), error.with_traceback(None), None)
             raise SystemExit(1) from None
 
     # -- watching ----------------------------------------------------------------------------------------------------
@@ -150,16 +179,40 @@ class Program:
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
             self.session.start()
+            self._write_proof_lines()
         except Exception as error:
             self.session = None
             print(f"secondpass: cannot watch: {type(error).__name__}: {error}", file=sys.stderr)
 
-    def _raised(self, error: BaseException) -> int:
+    def _write_proof_lines(self) -> None:
+        """Where `secondpass fix` asks for them: see `watch.proofline`."""
+        from ..watch.proofline import ProofLines
+
+        if ProofLines.wanted():
+            from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+            lines = ProofLines(self.log if self.lines else None, self._stop_here)
+            watcher, before = self.session.watcher, self.session.watcher.on_pass
+
+            def on_pass(note: Any, outputs: Any) -> None:
+                before(note, outputs)
+                lines.on_pass(outputs)
+
+            watcher.on_pass = on_pass
+            register_optimizer_step_pre_hook(lines.on_step)
+
+    def _stop_here(self) -> None:
+        """Ends the program in the middle of a pass, as if it had come to its end."""
+        self._finish(True, 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def _raised(self, error: BaseException) -> Any:
         if self.session is not None:
             self.session.raised(error)
-        traceback = _without_ours(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
+        status = _show(error.with_traceback(_without_ours(error.__traceback__)))
+        return 130 if isinstance(error, KeyboardInterrupt) else status
 
     def _finish(self, ended: bool, status: Any) -> None:
         report = Report(program=self._about(status))
@@ -193,7 +246,7 @@ class Program:
 
 
 def _program_file(program: str) -> Path:
-    path = Path(program)
+    path = Path(os.getcwd(), program)
     if path.suffix == ".ipynb":
         raise click.UsageError(
             f"{program} is a notebook. In it, use `%load_ext secondpass.plugins.ipython`; "
@@ -210,12 +263,73 @@ def _program_file(program: str) -> Path:
     return path
 
 
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+def _module_root(name: str, here: Path) -> Path:
+    """The folder whose files are the user's, for a program given as a module: nothing is imported to find it."""
+    top = importlib.machinery.PathFinder.find_spec(name.partition(".")[0])
+    if top is None or not top.origin:
+        return here
+    file = Path(top.origin).resolve()
+    if file.is_relative_to(here.resolve()):
+        return here
+    inside = top.submodule_search_locations is not None
+    return file.parent.parent if inside and "site-packages" not in file.parts else file.parent
+
+
+def _put_first(folder: str) -> None:
+    """Makes a folder the first in which modules are looked for, and forgets what we found elsewhere by names it has."""
+    if sys.flags.safe_path:
+        return
+    sys.path[0] = folder
+    try:
+        own = {entry.partition(".")[0] for entry in os.listdir(folder)}
+    except OSError:
+        return
+    for name in [n for n in sys.modules if n.partition(".")[0] in own]:
+        spec = getattr(sys.modules[name], "__spec__", None)
+        # What Python has loaded for itself at its start stays, as in a plain run.
+        if spec is None or spec.origin in (None, "built-in", "frozen") or name.startswith(("encodings", "secondpass")):
+            continue
+        if os.path.dirname(spec.origin) != folder:
+            del sys.modules[name]
+
+
+def _show(error: BaseException) -> Any:
+    """What Python does with an exception that nobody caught; returns the exit status."""
+    kind, where = type(error), error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, where
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    try:
+        sys.excepthook(kind, error, where)
+    except SystemExit as stop:
+        return stop.code
+    except BaseException as fault:
+        print("Error in sys.excepthook:", file=sys.stderr)
+        traceback.print_exception(fault.with_traceback(_without_ours(fault.__traceback__)), chain=False)
+        print("\nOriginal exception was:", file=sys.stderr)
+        traceback.print_exception(error)
+    return 1
+
+
+def _die_of_interrupt() -> None:
+    """A program that ends by Ctrl-C dies of the signal: shells and launchers look at that."""
+    if os.name != "posix":
+        return
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _without_ours(where: TracebackType | None) -> TracebackType | None:
     """A traceback that begins in the user's program."""
     here = str(Path(__file__).resolve())
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == here:
-        traceback = traceback.tb_next
-    return traceback
+    while where is not None and where.tb_frame.f_code.co_filename == here:
+        where = where.tb_next
+    return where
 
 
 def _check_writable(file: str) -> None:

@@ -16,11 +16,15 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 __all__ = ["LEAF", "Leaves", "buffers", "edges", "is_leaf", "spent", "walk"]
 
 LEAF = 2**64 - 1
 """The number that every AccumulateGrad node carries."""
+
+
+_LEAVES = 20_000
 
 
 def is_leaf(node: Any) -> bool:
@@ -59,8 +63,13 @@ def walk(roots: Iterable[Any], limit: int) -> dict[Any, tuple[Any, ...]] | None:
     return seen
 
 
-@cache
 def _raw_names(kind: type) -> tuple[str, ...]:
+    # The classes of Python Functions come and go with the user's: they are not remembered.
+    return ("_raw_saved_tensors",) if issubclass(kind, BackwardCFunction) else _raw_names_of(kind)
+
+
+@cache
+def _raw_names_of(kind: type) -> tuple[str, ...]:
     return tuple(n for n in dir(kind) if n.startswith("_raw_saved_"))
 
 
@@ -113,6 +122,7 @@ class Leaves:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, int]] = {}
         self._next = -1
+        self._limit = _LEAVES
         self.names: dict[int, str] = {}
         self.held: set[int] = set()
         """Leaves that the modules in sight held when last looked at."""
@@ -124,8 +134,18 @@ class Leaves:
             return entry[1]
         number = self._next
         self._next -= 1
+        if len(self._known) >= self._limit:
+            self._forget()
         self._known[id(leaf)] = (weakref.ref(leaf), number)
         return number
+
+    def _forget(self) -> None:
+        """Programs that make leaves without end must not make us grow: the dead ones go, the newest numbers last."""
+        self._known = {key: entry for key, entry in self._known.items() if entry[0]() is not None}
+        self._limit = max(_LEAVES, 2 * len(self._known))
+        if len(self.names) > _LEAVES:
+            alive = {number for _, number in self._known.values()}
+            self.names = {n: name for n, name in self.names.items() if n in alive or n < self._next + _LEAVES // 2}
 
     def call(self, leaf: torch.Tensor, name: str) -> int:
         """Gives a leaf a name; the shortest stays. Returns its number."""

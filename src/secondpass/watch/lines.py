@@ -3,7 +3,7 @@
 
 The loader puts `mark(i)` before every statement of the user's files (and at the end of every function). A mark is one
 integer: the number the next node will get, and the statement. That is all that happens while the program runs; lines,
-call stacks and loop counts are worked out from the log when somebody asks.
+call stacks and loop counts are worked out from the log when somebody asks. The oldest marks are dropped.
 
 NOTE [ Reading the log ]
 1. Marks are in the order of execution and, within the main thread, their node numbers never fall. So the statement that
@@ -12,6 +12,7 @@ NOTE [ Reading the log ]
    work belongs to the statement that made the call: walking back from an end, skip to its entry.
 3. A loop's first body statement is preceded by a mark of the loop itself: counting those counts iterations.
 4. Only the main thread writes. Nodes that other threads build have no line here.
+5. Nothing runs without end but through loops and calls: only their marks see to it that the log is bounded.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["END", "ENTRY", "LOOP", "STATEMENT", "Log", "Statement"]
+__all__ = ["END", "ENTER", "ENTRY", "LOOP", "MARK", "STATEMENT", "Log", "Statement"]
 
 STATEMENT, ENTRY, END, LOOP = range(4)
 _BITS = 24
@@ -31,8 +34,21 @@ _KEEP = 2_000_000
 _SCAN = 400_000
 
 
-def _nothing_yet() -> int:
-    return 0
+MARK, ENTER = "_sp_mark", "_sp_enter"
+"""What the marks of statements are called in the user's files, and those of functions and loops."""
+
+
+class _Drop:
+    """`log.drop`; elsewhere (see `_Marks`), nothing."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __call__(self) -> None:
+        self._log.drop()
+
+    def __reduce__(self) -> Any:
+        return int, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +63,48 @@ class Statement:
     """Marks of the loops around it within its function, innermost first."""
 
 
+class _Marks(array):  # type: ignore[type-arg]
+    """The marks. Libraries that send functions elsewhere by value take `mark` along, but not what it has written."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return deque, ((), 0)
+
+
 class Log:
     """The marks of one run."""
 
     def __init__(self, peek: Callable[[], int] | None = None) -> None:
         self.statements: list[Statement] = []
-        self.marks = array("Q")
+        self.marks = _Marks("Q")
         self.dropped = 0
-        self.mark = self._marker()
-        self.listen(peek or _nothing_yet)
+        self.mark, self.enter = self._markers()
+        self.names = {MARK: self.mark, ENTER: self.enter}
+        self.listen(peek or int)  # `int()` is 0: no node yet
 
-    def _marker(self) -> Callable[[int], None]:
+    def _markers(self) -> tuple[Callable[[int], None], Callable[[int], None]]:
         # Defaults, not names from outside: each look-up saved is time that the user's statements do not pay.
         def mark(i: int, ident=None, main=None, append=None, peek=None) -> None:  # type: ignore[no-untyped-def]
             if ident() == main:
-                append(peek() << _BITS | i)
+                append(peek() << 24 | i)
 
-        return mark
+        def enter(i: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None) -> None:  # type: ignore[no-untyped-def]
+            if ident() == main:
+                append(peek() << 24 | i)
+                if size() > limit:
+                    drop()
+
+        return mark, enter
 
     def listen(self, peek: Callable[[], int]) -> None:
         """Says where node numbers come from: known only once torch is imported, while marks are laid before."""
-        self.mark.__defaults__ = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)  # type: ignore[attr-defined]
+        write = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)
+        self.mark.__defaults__ = write  # type: ignore[attr-defined]
+        self.enter.__defaults__ = (*write, self.marks.__len__, 2 * _KEEP, _Drop(self))  # type: ignore[attr-defined]
+
+    def drop(self) -> None:
+        """Forgets the older half."""
+        self.dropped += len(self.marks) - _KEEP
+        del self.marks[:-_KEEP]
 
     def add(self, statement: Statement) -> int:
         """Makes a mark for a statement."""
@@ -75,10 +112,7 @@ class Log:
         return len(self.statements) - 1
 
     def position(self) -> int:
-        """Where the log stands; also the moment at which it is kept from growing without bound."""
-        if len(self.marks) > 2 * _KEEP:
-            self.dropped += _KEEP
-            del self.marks[:_KEEP]
+        """Where the log stands."""
         return len(self.marks) + self.dropped
 
     def find(self, number: int) -> int | None:

@@ -8,6 +8,7 @@ plain run. What cannot be read or marked is loaded as if we were not there.
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.abc
 import importlib.machinery
 import sys
@@ -16,12 +17,13 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from .lines import END, ENTRY, LOOP, STATEMENT, Log, Statement
+from .lines import END, ENTER, ENTRY, LOOP, MARK, STATEMENT, Log, Statement
 
-__all__ = ["NAME", "Finder", "compile_marked"]
+__all__ = ["Finder", "compile_marked"]
 
-NAME = "_sp_mark"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Functions that others compile from their bytecode or forbid to call anything unknown: a mark would break them.
+_COMPILED = {"jit", "njit", "vectorize", "guvectorize", "stencil", "cfunc", "jitclass", "generated_jit", "kernel"}
 _OUTSIDE = {"site-packages", "dist-packages", ".venv", "venv", "node_modules"}
 
 
@@ -45,7 +47,8 @@ class _Marker:
     def mark(self, kind: int, at: ast.AST) -> ast.stmt:
         line = getattr(at, "lineno", 1)
         i = self.log.add(Statement(kind, self.file, line, self.function, self.loops))
-        call = ast.Expr(ast.Call(ast.Name(NAME, ast.Load()), [ast.Constant(i)], []))
+        name = ENTER if kind == ENTRY or kind == LOOP else MARK
+        call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [ast.Constant(i)], []))
         for node in ast.walk(call):
             ast.copy_location(node, at)
             # One line only: a mark that spanned a whole block would shift what debuggers show.
@@ -68,11 +71,14 @@ class _Marker:
 
     def inside(self, stmt: ast.stmt) -> None:
         if isinstance(stmt, _FUNCTIONS):
-            self.function_body(stmt)
+            if not any(_last_name(d) in _COMPILED for d in stmt.decorator_list):
+                self.function_body(stmt)
         elif isinstance(stmt, ast.ClassDef):
             outer, self.function = self.function, f"{self._prefix()}{stmt.name}"
             loops, self.loops = self.loops, ()
-            stmt.body = self.body(stmt.body, head=True)
+            # No marks between its statements: a class body may run in a namespace that answers to every name.
+            for inner in stmt.body:
+                self.inside(inner)
             self.function, self.loops = outer, loops
         elif isinstance(stmt, (ast.For, ast.AsyncFor, ast.While)):
             begin = self.mark(LOOP, stmt)
@@ -113,6 +119,11 @@ class _Marker:
         self.function, self.loops = outer, loops
 
 
+def _last_name(decorator: ast.expr) -> str:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def _yields(function: ast.AST) -> bool:
     """Whether a function is a generator (or a coroutine): it is left and entered again without our seeing it."""
     if isinstance(function, ast.AsyncFunctionDef):
@@ -140,9 +151,11 @@ class _Loader(importlib.machinery.SourceFileLoader):
         except Exception:  # whatever is wrong with the file, the plain loader says it as the user knows it
             return super().get_code(fullname)
 
-    def exec_module(self, module: ModuleType) -> None:
-        module.__dict__[NAME] = self._finder.log.mark
-        super().exec_module(module)
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        # Here and not in `exec_module`: that would put a frame of ours into the tracebacks of imports.
+        module = ModuleType(spec.name)
+        module.__dict__.update(self._finder.log.names)
+        return module
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -173,7 +186,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if fullname == "torch._dynamo.config" and self.mark:
                 return _and_then(fullname, path, self._tell_dynamo)
             return None
-        if not self.mark:
+        if not self.mark or (path is not None and not any(self.owns(entry) for entry in path)):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -194,14 +207,19 @@ class Finder(importlib.abc.MetaPathFinder):
         """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
         ignored = getattr(module, "ignore_logging_functions", None)
         if ignored is not None:
-            ignored.add(self.log.mark)
+            ignored.update(self.log.names.values())
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
+        if self.mark:
+            # Functions whose code is given other globals still find the marks.
+            vars(builtins).update(self.log.names)
 
     def uninstall(self) -> None:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+        for name in self.log.names:
+            vars(builtins).pop(name, None)
 
 
 def _and_then(fullname: str, path: Sequence[str] | None, after: Callable[[ModuleType], None]) -> Any:
@@ -212,6 +230,7 @@ def _and_then(fullname: str, path: Sequence[str] | None, after: Callable[[Module
     plain = spec.loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
+        del spec.loader.exec_module
         plain(module)
         after(module)
 

@@ -3,6 +3,10 @@
 
 Looked at are the locals of the user's frames, the globals of their modules, attributes of objects, slots of containers,
 cells of closures and the frames of generators, a few levels deep and within a budget.
+
+NOTE [ Nobody is called ]
+Looking runs no code of the user's: types are asked instead of values (`__class__` may be a property), containers are read
+with the methods of list, tuple, dict..., attributes from `__dict__` and slots. A lazy object stays lazy.
 """
 
 from __future__ import annotations
@@ -11,8 +15,12 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from types import FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from contextlib import contextmanager
+from functools import cache, partial
+from gc import get_referents
+from inspect import CO_OPTIMIZED
+from itertools import islice
+from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -24,6 +32,7 @@ __all__ = ["Seen", "Snapshot", "look"]
 _DEPTH = 5
 _BUDGET = 4000
 _ENDS = 6
+_SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
 _MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
@@ -100,43 +109,48 @@ class _Look:
     def frame(self, frame: FrameType) -> None:
         code = frame.f_code
         self.function = code.co_qualname.replace("<locals>.", "")
-        if frame.f_locals is frame.f_globals:
+        if not code.co_flags & CO_OPTIMIZED:
+            # A module, a class body or `exec`: the names are in a dict of the user's own.
+            if frame.f_locals is not frame.f_globals:
+                self.names(frame.f_locals, code)
             return
-        local = frame.f_locals
-        try:
-            free = set(code.co_freevars)
-            for name, value in _direct_first(local):
-                self.value(name, value, "cell" if name in free else "local", 0, (name,))
-        finally:
-            # Up to 3.12 the dict stays with the frame and would keep the user's tensors alive after `del`.
-            if sys.version_info < (3, 13):
-                local.clear()
+        with _local(frame) as names:
+            self.names(names, code)
+
+    def names(self, names: Any, code: CodeType) -> None:
+        for name, value in _direct_first(names):
+            self.value(name, value, "cell" if name in code.co_freevars else "local", 0, (name,))
 
     def value(self, name: str, value: Any, kind: str, depth: int, chain: tuple[str, ...]) -> bool:
         """Looks at one value; says whether it holds history."""
-        if isinstance(value, _PLAIN):
+        # The type is asked and not the value, whose `__class__` may be the user's code; see NOTE [ Nobody is called ].
+        type_ = type(value)
+        if issubclass(type_, _PLAIN):
             return False
-        if isinstance(value, torch.Tensor):
+        if issubclass(type_, torch.Tensor):
             return self.tensor(name, value, kind)
         if depth > _DEPTH or self.left <= 0:
             return False
         self.left -= 1
-        if isinstance(value, (list, tuple, deque, set, frozenset)):
+        if issubclass(type_, (list, tuple, deque, set, frozenset)):
             return self.sequence(name, value, depth, chain)
-        if isinstance(value, dict):
+        if issubclass(type_, dict):
             return self.mapping(name, value, depth, chain)
         if id(value) in self.seen:
             return False
         self.seen.add(id(value))
         held = False
-        if isinstance(value, torch.nn.Module):
+        if issubclass(type_, torch.nn.Module) and "_parameters" in _fields(value):
             self.shot.modules.append((name, value))
         for full, inner, how in _parts(value, self.shot, name):
             held |= self.value(full, inner, how, depth + 1, (*chain, full.removeprefix(name)))
         return held
 
     def tensor(self, name: str, value: torch.Tensor, kind: str) -> bool:
-        node = value.grad_fn
+        try:
+            node = value.grad_fn
+        except RuntimeError:  # a view whose base was changed in a way that PyTorch forbids
+            return False
         if node is None:
             if self.tensors is not None:
                 self.tensors.setdefault(name, value)
@@ -150,36 +164,42 @@ class _Look:
         return True
 
     def sequence(self, name: str, value: Any, depth: int, chain: tuple[str, ...]) -> bool:
-        size = len(value)
+        base = next(b for b in _SEQUENCES if issubclass(type(value), b))
+        size = base.__len__(value)
         if not size or id(value) in self.seen:
             return False
         self.seen.add(id(value))
-        items: Any = value if isinstance(value, (list, tuple, deque)) else list(value)
-        if isinstance(items[0], (int, float, str)) and isinstance(items[-1], (int, float, str)):
+        if base in (set, frozenset):
+            if size > 10 * _BUDGET:
+                return False
+            items: Any = list(base.__iter__(value))
+            item = items.__getitem__
+        else:
+            item = partial(base.__getitem__, value)
+        if issubclass(type(item(0)), (int, float, str)) and issubclass(type(item(-1)), (int, float, str)):
             return False
         places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
-        held = [self.slot(f"{name}[{i}]", items[i], depth, chain) for i in places]
+        held = [self.slot(f"{name}[{i}]", item(i), depth, chain) for i in places]
         # A deque with a limit forgets by itself.
-        if any(held) and not isinstance(value, tuple) and getattr(value, "maxlen", None) is None:
+        if any(held) and base is not tuple and not (base is deque and value.maxlen is not None):
             self.holding(name, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), chain)
         return any(held)
 
     def mapping(self, name: str, value: dict[Any, Any], depth: int, chain: tuple[str, ...]) -> bool:
-        if not value or id(value) in self.seen:
+        size = dict.__len__(value)
+        if not size or id(value) in self.seen:
             return False
         self.seen.add(id(value))
         held = 0
-        for k, (key, inner) in enumerate(list(value.items())):
-            if k >= 64:
-                break
-            shown = f'"{key}"' if isinstance(key, str) else repr(key) if isinstance(key, (int, tuple)) else "..."
+        for key, inner in list(islice(dict.items(value), 64)):
+            shown = f'"{key}"' if type(key) is str else repr(key) if _is_simple(key) else "..."
             held += self.slot(f"{name}[{shown}]", inner, depth, chain)
         if held:
-            self.holding(name, held if len(value) <= 64 else held * len(value) // 64, chain)
+            self.holding(name, held if size <= 64 else held * size // 64, chain)
         return bool(held)
 
     def slot(self, name: str, value: Any, depth: int, chain: tuple[str, ...]) -> bool:
-        if isinstance(value, torch.Tensor):
+        if issubclass(type(value), torch.Tensor):
             return self.tensor(name, value, "slot")
         return self.value(name, value, "slot", depth + 1, chain)
 
@@ -190,39 +210,74 @@ class _Look:
             self.shot.holders.append(Held(name, "slot", count, min(numbers), chain, self.function))
 
 
+@contextmanager
+def _local(frame: FrameType) -> Iterator[dict[str, Any]]:
+    """The locals of a function's frame, leaving no trace.
+
+    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after `del`.
+    And where the program has called `locals()` before, it is the very dict that the program holds: it must be left as it
+    was found, and it cannot be looked at beforehand but through the garbage collector.
+    """
+    if sys.version_info >= (3, 13):
+        yield frame.f_locals  # type: ignore[unreachable]
+        return
+    code = frame.f_code
+    possible = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    before = [(d, dict(d)) for d in get_referents(frame) if type(d) is dict and d.keys() <= possible]
+    names = frame.f_locals
+    was = next((copy for d, copy in before if d is names), {})
+    try:
+        yield names
+    finally:
+        names.clear()
+        names.update(was)
+
+
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
-    return sorted(names.items(), key=lambda item: not isinstance(item[1], _DIRECT))
+    return sorted(list(names.items()), key=lambda item: not issubclass(type(item[1]), _DIRECT))
+
+
+def _is_simple(key: Any) -> bool:
+    return type(key) is int or (type(key) is tuple and all(type(k) in (int, str) for k in key))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """What `vars` gives, without asking the value."""
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return fields if type(fields) is dict else {}
 
 
 def _parts(value: Any, shot: Snapshot, name: str) -> Iterator[tuple[str, Any, str]]:
     """What an object holds: (as the source writes it, the value, its kind)."""
-    if isinstance(value, torch.optim.Optimizer):
+    if issubclass(type(value), torch.optim.Optimizer):
         shot.optimizers.append((name, value))
         return
-    if isinstance(value, torch.nn.Module):
-        own = {k: v for k, v in vars(value).items() if k not in _MODULE_INTERNALS}
-        for key, inner in (own | value._buffers | value._modules).items():
+    if issubclass(type(value), torch.nn.Module):
+        fields = _fields(value)
+        own = {k: v for k, v in fields.items() if k not in _MODULE_INTERNALS}
+        for key, inner in (own | fields.get("_buffers", {}) | fields.get("_modules", {})).items():
             yield f"{name}.{key}", inner, "attribute"
-    elif isinstance(value, FunctionType):
+    elif type(value) is FunctionType:
         # What a closure or a generator holds goes by its own name, not by that of its holder.
         for key, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
             try:
                 yield key, cell.cell_contents, "cell"
             except ValueError:
                 continue
-    elif isinstance(value, MethodType):
+    elif type(value) is MethodType:
         yield f"{name}.__self__", value.__self__, "attribute"
-    elif isinstance(value, GeneratorType):
+    elif type(value) is GeneratorType:
         frame = value.gi_frame
         if frame is not None:
-            local = frame.f_locals
-            yield from [(key, inner, "local") for key, inner in local.items()]
-            if sys.version_info < (3, 13):
-                local.clear()
+            with _local(frame) as names:
+                found = [(key, inner, "local") for key, inner in names.items()]
+            yield from found
     elif _is_users(type(value)):
-        fields = getattr(value, "__dict__", None)
-        for key, inner in list(fields.items()) if isinstance(fields, dict) else ():
+        for key, inner in list(_fields(value).items()):
             yield f"{name}.{key}", inner, "attribute"
         for key in getattr(type(value), "__slots__", ()) or ():
             if isinstance(key, str):
@@ -232,9 +287,13 @@ def _parts(value: Any, shot: Snapshot, name: str) -> Iterator[tuple[str, Any, st
                     continue
 
 
-@cache
 def _is_users(kind: type) -> bool:
-    home = kind.__module__ or ""
+    home = type.__getattribute__(kind, "__module__")
+    return isinstance(home, str) and _is_users_home(home)
+
+
+@cache
+def _is_users_home(home: str) -> bool:
     top = home.partition(".")[0]
     if home.startswith(_HOLDERS):
         return True

@@ -97,7 +97,7 @@ def about_reuse(
         {"what": "node", "text": f"{reuse.node.op} is the first operation whose buffers are gone", "op": reuse.node.op,
          "place": _place(reuse.node.place)}  # fmt: skip
     )
-    built = reuse.place(reuse.entry) or reuse.place(reuse.node)
+    built = reuse.place(reuse.entry, carrier.name if carrier is not None else "") or reuse.place(reuse.node)
     return Finding(
         code=code,
         cause=cause,

@@ -18,7 +18,7 @@ import ast
 from functools import cached_property
 
 from ..record import Carrier, Failure, Loop, Node, Pass, Place, Sighting, Step, Trace
-from ._source import source_of
+from ._source import assigned, source_of
 
 __all__ = ["LINEAR", "Reuse", "reuses"]
 
@@ -228,7 +228,10 @@ class Reuse:
     def recurs(self) -> bool:
         """Whether what was built anew at the entry's own place was built from the entry."""
         for n in self.new:
-            if n.place is not None and n.place == self.entry.place and n.op == self.entry.op and self._behind(n, self.entry):
+            if n.op != self.entry.op or n.place != self.entry.place or not self._behind(n, self.entry):
+                continue
+            # Without places, equal operations are all there is to go by; a name that never moved speaks against it.
+            if n.place is not None or not self.bound_all_along:
                 return True
         then = {s.name for s in self.bound_then}
         numbers = [s.number for s in self.trace.sightings if s.when == self.used.when and s.name in then]
@@ -300,10 +303,21 @@ class Reuse:
 
     # -- places ------------------------------------------------------------------------------------------------------
 
-    def place(self, node: Node) -> Place | None:
-        """Where a node was built: its line, or the line that assigns a name that held it."""
-        if node.place is not None:
+    def place(self, node: Node, name: str = "") -> Place | None:
+        """Where a node was built: its line where it is known, else the line that assigns the name that held it."""
+        if node.place is not None or not name:
             return node.place
+        for place in self.used.stack:
+            source = source_of(self.trace, place)
+            if source is None:
+                continue
+            function = source.function(place.line)
+            lines = [
+                n.lineno for n in ast.walk(function) if isinstance(n, ast.stmt) and name in map(ast.unparse, assigned(n))
+            ]
+            before = [n for n in lines if n < place.line]
+            if lines:
+                return Place(place.file, max(before or lines), place.function)
         return None
 
 

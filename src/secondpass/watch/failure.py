@@ -47,6 +47,8 @@ class Failed:
         self.inputs = list(args[3]) if len(args) > 3 and args[3] else []
         self.error = error
         self.frame = frame
+        self.frames: list[FrameType] | None = None
+        """The user's frames, where they cannot be had from `frame` (a traceback's frames are no longer linked)."""
         self.kind = kind_of(error)
 
 
@@ -56,7 +58,7 @@ class Graph:
     def __init__(self, failed: Failed, watcher: Watcher) -> None:
         self.failed, self.watcher = failed, watcher
         self.tensors: dict[str, torch.Tensor] = {}
-        self.shot: Snapshot = look(watcher.files.frames(failed.frame), self.tensors)
+        self.shot: Snapshot = look(failed.frames or watcher.files.frames(failed.frame), self.tensors)
         self.roots = edges(failed.outputs)
         self.nodes = walk(self.roots, _LIMIT) or {}
         self.wanted = executed(self.nodes, edges(failed.inputs))

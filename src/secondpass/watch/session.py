@@ -22,7 +22,7 @@ from .lines import Log
 from .trace import build
 from .watcher import Watcher
 
-__all__ = ["Session"]
+__all__ = ["Session", "note_of", "with_edits"]
 
 _EXPLAINED = 20
 
@@ -67,7 +67,7 @@ class Session:
         self._explained = {id(error)}
         self._open = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "error"]
         for finding in self._open:
-            text = _note(finding, trace.sources)
+            text = note_of(finding, trace.sources)
             if text and hasattr(error, "add_note"):
                 error.add_note(text)
 
@@ -142,7 +142,7 @@ def with_edits(finding: Finding, sources: dict[str, str]) -> Finding:
         return finding
 
 
-def _note(finding: Finding, sources: dict[str, str]) -> str:
+def note_of(finding: Finding, sources: dict[str, str]) -> str:
     try:
         from ..render import note
 

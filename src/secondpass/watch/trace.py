@@ -103,7 +103,7 @@ class _Builder:
             walked=note.walked,
             outcome=note.outcome,
             kept_bytes=note.kept,
-            iteration=note.iteration,
+            iteration=note.iteration or None,
             loops=moment.loops if moment is not None else None,
             nested=note.nested,
         )

@@ -58,6 +58,7 @@ class FunctionNode(Node):
         """What `save_for_backward` was given."""
         if self.released is not None:
             self.freed_by = self.released
+            self.asked()
             raise self.twice()
         return tuple(self._unpack(entry) for entry in self.saved)
 

@@ -61,7 +61,7 @@ class Node:
         """The walk that spent it."""
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.retained: dict[int, Any] | None = None
-        self.spot: Spot | None = here(3)
+        self.spot: Spot | None = here(2)
 
     def name(self) -> str:
         """PyTorch's name of the node."""
@@ -99,6 +99,15 @@ class Node:
                 "Use an operation that is not in place, or make the change after the backward.",
                 "inplace", self, entry[0],
             )  # fmt: skip
+
+    def asked(self, saved: str | None = None) -> None:
+        """Raises when somebody who is not a pass asks for what is gone."""
+        if self.freed_by is not None and state.walk is None:
+            error = self.twice(saved)
+            error.kind = "freed-access"  # type: ignore[attr-defined]
+            if state.listener is not None:
+                state.listener.failed("access", error)
+            raise error
 
     def twice(self, saved: str | None = None) -> RuntimeError:
         """The error for a node that has been spent."""

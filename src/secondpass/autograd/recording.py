@@ -37,7 +37,7 @@ class OpNode(Node):
         self.number = number
         self.saved = ()
         self.freed_by = self.hooks = self.retained = None
-        self.spot = here(4)
+        self.spot = here(3)
         self.op = op
         self.params = params
         self.shapes = shapes
@@ -107,6 +107,7 @@ class OpNode(Node):
             if not create:
                 return kept._a
             t = Tensor(kept._a)
+            t._c = kept._c
             t._fn, t._nr, t._req, t._accumulator = (self, entry[4], False, None) if source is None else source
             return t
         if not create:
@@ -154,6 +155,7 @@ class OpNode(Node):
             if not found and name[7:] not in self.op.saves:
                 return self.params[name[7:]]
             for entry in found:
+                self.asked(entry[0])
                 self.check(entry)
             got = [self.unpack(e, True) for e in found]
             return tuple(got) if self.op.star > 0 else got[0] if got else None

@@ -28,7 +28,15 @@ define(
         F.select(g, dim=n.params["dim"], index=i) if edge else None for i, edge in enumerate(n.edges)
     ],
 )  # fmt: skip
-define("repeat", "RepeatBackward0", "self", lambda x, sizes: np.tile(x, sizes),
+
+
+def _repeat(x: Any, sizes: Shape) -> Any:
+    if len(sizes) < x.ndim:
+        raise RuntimeError(f"repeat: {list(sizes)} has fewer dimensions than the tensor ({list(x.shape)})")
+    return np.tile(x, sizes)
+
+
+define("repeat", "RepeatBackward0", "self", _repeat,
        grad=lambda F, g, n: _fold(F, g, n.shape(0), n.params["sizes"]))  # fmt: skip
 
 

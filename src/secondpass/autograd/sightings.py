@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
 from .nn.modules import Module
+from .optim.optimizers import Optimizer
 from .place import frames
 from .tensors import Tensor
 
-__all__ = ["Seen", "look"]
+__all__ = ["Seen", "look", "optimizers"]
 
 Seen = tuple[str, str, Tensor, str]
 """Name as the source writes it, kind of holder, the tensor, the function whose frame has the name."""
@@ -22,21 +25,37 @@ _MANY = 256
 
 def look() -> Iterator[Seen]:
     """The tensors that the user's frames hold, innermost frame first."""
+    return ((name, kind, value, function) for name, kind, value, function in _look() if isinstance(value, Tensor))
+
+
+def optimizers() -> dict[Optimizer, str]:
+    """The optimizers that the user's frames hold, by the name that is nearest."""
+    found: dict[Optimizer, str] = {}
+    for name, _, value, _ in _look():
+        if isinstance(value, Optimizer):
+            found.setdefault(value, name)
+    return found
+
+
+def _look() -> Iterator[tuple[str, str, Any, str]]:
     for frame in frames():
         function = "" if frame.f_code.co_name == "<module>" else frame.f_code.co_name
         for name, value in _names(frame):
             kind = "cell" if name in frame.f_code.co_freevars else "local" if function else "global"
-            for shown, how, tensor in _inside(name, kind, value):
-                yield shown, how, tensor, function
+            for shown, how, found in _inside(name, kind, value):
+                yield shown, how, found, function
 
 
 def _names(frame: FrameType) -> list[tuple[str, Any]]:
     found = frame.f_locals
-    return [(n, v) for n, v in found.items() if not n.startswith("__")]
+    names = [(n, v) for n, v in found.items() if not n.startswith("__")]
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED:
+        found.clear()  # a copy, which the frame would keep, and with it every tensor, until it is asked again
+    return names
 
 
-def _inside(name: str, kind: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Tensor]]:
-    if isinstance(value, Tensor):
+def _inside(name: str, kind: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+    if isinstance(value, (Tensor, Optimizer)):
         yield name, kind, value
     elif depth > 2 or isinstance(value, (str, bytes, int, float, type)):
         return

@@ -15,12 +15,14 @@ import linecache
 import re
 import weakref
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from .. import record
-from .place import here, place, stack
-from .sightings import look
+from .loops import Loops
+from .place import frames, here, place, stack
+from .sightings import look, optimizers
 from .state import state
 from .tensors import AccumulateGrad, Tensor
 
@@ -41,12 +43,17 @@ class Trace:
         self._nodes: dict[int, record.Node] = {}
         self._events: list[Any] = []
         self._spent: set[int] = set()
+        self._half: set[int] = set()
+        """What a pass had spent when it failed: spent for those that come after it, not for who asks why it failed."""
         self._applied: dict[int, tuple[Any, int, str]] = {}
         """The gradients that steps have applied: the tensor (weakly), its version, the optimizer."""
         self._piled: set[int] = set()
         """Leaves where a pass has added to such a gradient."""
         self._owners: dict[int, record.Owner] = {}
-        self._begun: dict[int, tuple[int, tuple[record.Place, ...], set[int], bool]] = {}
+        self._held: set[int] = set()
+        """Leaves that a module of the user's held when the last pass began."""
+        self._begun: dict[int, tuple[int, tuple[record.Place, ...], tuple[record.Loop, ...], set[int], bool]] = {}
+        self._loops = Loops()
         self._times: Counter[Any] = Counter()
         self._cuts: set[Any] = set()
         self._ended = False
@@ -82,7 +89,7 @@ class Trace:
         self._nodes[node.number] = record.Node(
             node.number, node.name(), self._parents(node), node.saves,
             sum(a.nbytes for a in {id(a): a for a in arrays if hasattr(a, "nbytes")}.values()),
-            place(node.spot), stack(), self._when,
+            place(node.spot), stack(), self._when, loops=self._loops.now(frames()),
         )  # fmt: skip
 
     def begin(self, walk: Any) -> None:
@@ -91,26 +98,47 @@ class Trace:
         held = {
             n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version
         }
-        self._begun[walk.number] = (self._when, stack(), held, len(self._begun) > 0)
+        self._begun[walk.number] = (self._when, stack(), self._loops.now(frames()), held, len(self._begun) > 0)
+        self._spent |= self._half
+        self._half = set()
+        self._look()
+
+    def _look(self) -> None:
+        for optimizer, name in optimizers().items():
+            self._own(optimizer, name)
+        self._held = set()
+        containers: dict[str, set[int]] = {}
         for name, kind, tensor, function in look():
             fn = tensor._fn
             if fn is None and tensor._req:
-                self._leaf(tensor, name)
+                leaf = self._leaf(tensor, name)
+                self._held |= {leaf} if kind == "attribute" else set()
             elif fn is not None:
                 self._events.append(record.Sighting(self._when, name, kind, fn.number, fn.spent, function))
+                if name.endswith("[...]"):
+                    containers.setdefault(name.removesuffix("[...]"), set()).add(id(tensor))
+        for name, held in containers.items():
+            kind = "attribute" if "." in name else "slot" if "[" in name else "local"
+            self._events.append(record.Holding(self._when, name, kind, len(held), (name,)))
+
+    def _own(self, optimizer: Any, name: str = "") -> record.Owner:
+        leaves = tuple(self._leaf(p) for p in optimizer.parameters())
+        owner = self._owners.get(id(optimizer), record.Owner(type(optimizer).__name__, never=leaves))
+        self._owners[id(optimizer)] = replace(owner, name=name or owner.name, leaves=leaves)
+        return self._owners[id(optimizer)]
 
     def end(self, walk: Any, error: BaseException | None) -> None:
         """A pass has come to its end."""
-        when, frames, held, nested = self._begun.pop(walk.number)
+        when, places, loops, held, nested = self._begun.pop(walk.number)
         numbers = [self._number(n) for n in walk.walked]
-        self._spent.update(n.number for n in walk.walked if n.freed_by is walk)
+        (self._half if error else self._spent).update(n.number for n in walk.walked if n.freed_by is walk)
         self._times[walk.spot] += 1
         kept = sum(self._nodes[n].bytes or 0 for n in numbers if n in self._nodes) if walk.retain else None
         self._events.append(record.Pass(
             when, walk.kind, tuple(self._number(n) for n, _ in walk.roots),
             None if walk.inputs is None else tuple(self._number(n) for n, _ in walk.inputs),
-            walk.retain, walk.create, place(walk.spot), frames, frozenset(numbers), "failed" if error else "ok",
-            kept_bytes=kept, iteration=self._times[walk.spot], nested=nested,
+            walk.retain, walk.create, place(walk.spot), places, frozenset(numbers), "failed" if error else "ok",
+            kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested,
         ))  # fmt: skip
         for node in walk.walked:
             if isinstance(node, AccumulateGrad):
@@ -136,7 +164,8 @@ class Trace:
     def step(self, optimizer: Any) -> None:
         """An optimizer is about to apply gradients."""
         self._when += 1
-        spot, name = here(), type(optimizer).__name__
+        owner = self._own(optimizer, optimizers().get(optimizer, ""))
+        spot, name = here(), owner.name
         self._times[spot] += 1
         leaves = {self._leaf(p): p for p in optimizer.parameters()}
         stale = tuple(n for n, p in leaves.items() if p._grad is not None and self._again(n, p, name))
@@ -145,10 +174,9 @@ class Trace:
             self._when, name, tuple(leaves), place(spot), empty, stale, tuple(n for n in leaves if n in self._piled),
             self._times[spot], inside=bool(self._begun), number=state.number,
         ))  # fmt: skip
-        owner = self._owners.get(id(optimizer), record.Owner(name, tuple(leaves), tuple(leaves), (), 0, self._when))
-        self._owners[id(optimizer)] = replace(
-            owner, never=tuple(n for n in owner.never if n in empty), steps=owner.steps + 1
-        )
+        first = self._when if owner.first is None else owner.first
+        never = tuple(n for n in owner.never if n in empty)
+        self._owners[id(optimizer)] = replace(owner, never=never, steps=owner.steps + 1, first=first)
         for number, p in leaves.items():
             self._piled.discard(number)
             if p._grad is not None:
@@ -158,16 +186,21 @@ class Trace:
         """Gradients are about to be cleared."""
         self._when += 1
         numbers = tuple(self._leaf(p) for p in leaves)
-        self._events.append(record.ZeroGrad(self._when, type(owner).__name__, numbers, place(here())))
+        name = self._own(owner, optimizers().get(owner, "")).name if hasattr(owner, "param_groups") else ""
+        self._events.append(record.ZeroGrad(self._when, name, numbers, place(here())))
         for number in numbers:
             self._applied.pop(number, None)
             self._piled.discard(number)
 
     def write(self, tensor: Any, how: str) -> None:
-        """A tensor was changed in place."""
-        self._when += 1
+        """A tensor was changed in place; what a step writes happens when the step does."""
         leaf = self._leaf(tensor) if tensor._req and tensor._fn is None else None
-        self._events.append(record.Write(self._when, _written("write"), leaf, place(here()), how))
+        if how == "step" and leaf is not None:
+            target = self._nodes[leaf].leaf or ""
+        else:
+            self._when += 1
+            target = _written("write")
+        self._events.append(record.Write(self._when, target, leaf, place(here()), how))
 
     def cut(self, tensor: Any, kind: str) -> None:
         """History ended; said once for each place."""
@@ -227,9 +260,22 @@ class Trace:
         return record.Trace(
             nodes, ordered.get(record.Pass, ()), ordered.get(record.Step, ()), ordered.get(record.ZeroGrad, ()),
             ordered.get(record.Write, ()), ordered.get(record.Cut, ()), ordered.get(record.Sighting, ()),
-            failures=ordered.get(record.Failure, ()), owners=tuple(self._owners.values()), ended=self._ended,
-            producer="autograd", sources=self._sources(),
+            (*ordered.get(record.Holding, ()), *self._running(ordered)), ordered.get(record.Failure, ()),
+            tuple(replace(o, orphans=tuple(n for n in o.never if n not in self._held)) for o in self._owners.values()),
+            self._ended, "autograd", self._sources(),
         )  # fmt: skip
+
+    def _running(self, events: dict[type, tuple[Any, ...]]) -> Iterator[record.Holding]:
+        """Sums that were built from what the same name held before, and that no pass walks: their history grows."""
+        walked: set[int] = set().union(*(p.walked for p in events.get(record.Pass, ())))
+        last: dict[str, tuple[int, int]] = {}
+        for seen in events.get(record.Sighting, ()):
+            before, length = last.get(seen.name, (-1, 0))
+            if seen.number not in walked and seen.number != before:
+                length = length + 1 if before in (self._nodes[seen.number].parents or ()) else 0
+                last[seen.name] = (seen.number, length)
+                if length:
+                    yield record.Holding(seen.when, seen.name, "running", length, (seen.name,))
 
     def _sources(self) -> dict[str, str]:
         files = {p.file for e in self._events if (p := getattr(e, "place", None)) is not None}

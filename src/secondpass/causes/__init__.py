@@ -13,16 +13,20 @@ The name of the cause is the name of the file. Nothing here imports torch.
 from __future__ import annotations
 
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType
 
-from ..record import Finding, Trace
+from ..record import Failure, Finding, Trace
 from ._reuse import reuses
+from .swallowed_error import swallowed
 
 __all__ = ["CAUSES", "Cause", "diagnose", "find"]
+
+_CAUGHT = 32
+"""How many caught failures are explained; a program that catches one at every step has one cause, not thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,23 @@ def find(word: str) -> Cause | None:
 
 def diagnose(trace: Trace) -> tuple[Finding, ...]:
     """Every finding of a trace, errors first."""
+    caught = [f for f in trace.failures if f.swallowed]
+    rest = tuple(f for f in trace.failures if not f.swallowed)
+    found = _diagnosed(replace(trace, failures=rest))
+    return tuple(sorted([*found, *_swallowed(trace, caught)], key=lambda f: f.severity != "error"))
+
+
+def _swallowed(trace: Trace, caught: list[Failure]) -> list[Finding]:
+    """The failures that the program went on after: each explained as if it had not, and counted."""
+    found: dict[object, Finding] = {}
+    for failure in caught[:_CAUGHT]:
+        for finding in _diagnosed(replace(trace, failures=(replace(failure, swallowed=False),))):
+            if finding.severity == "error":
+                found.setdefault((finding.cause, finding.failed, finding.carrier), finding)
+    return [swallowed(finding, sum(f.place == finding.failed for f in caught)) for finding in found.values()]
+
+
+def _diagnosed(trace: Trace) -> list[Finding]:
     causes = _all().values()
     found: list[Finding] = []
     ranked = sorted((c for c in causes if hasattr(c.module, "fits")), key=lambda c: c.module.RANK)
@@ -74,4 +95,4 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     for cause in causes:
         if hasattr(cause.module, "diagnose"):
             found += cause.module.diagnose(trace)
-    return tuple(sorted(found, key=lambda f: f.severity != "error"))
+    return found

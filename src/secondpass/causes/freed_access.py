@@ -86,7 +86,7 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     node = trace.nodes.get(failure.node) if failure.node is not None else None
     freed: Pass | None = None
     if node is not None:
-        before = [p for p in trace.passes if p.frees and p.when < failure.when]
+        before = [p for p in trace.passes if p.frees and p.when <= failure.when and p.outcome == "ok"]
         known = [p for p in before if p.walked is not None and node.number in p.walked]
         can = [p for p in before if p.walked is None and (not p.roots or max(p.roots) >= node.number)]
         freed = (known or can or [None])[-1]  # type: ignore[list-item]

@@ -70,6 +70,8 @@ that pile up (`missing-zero-grad`).
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..record import Finding, Step, Trace
 from ._finding import quoted, remedy
 from ._silent import warning
@@ -84,12 +86,24 @@ def diagnose(trace: Trace) -> list[Finding]:
     by_optimizer: dict[tuple[str, object], list[Step]] = {}
     for step in trace.steps:
         by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
-    return [_explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(x.empty for x in s[1:])]
+    return [_explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))]
+
+
+def _wiped(trace: Trace, last: Step, step: Step) -> bool:
+    """Whether a pass since the last step reached leaves that now have no gradient; others never get one."""
+    between = [p for p in trace.passes if last.when < p.when < step.when and p.kind == "backward"]
+    if any(p.walked is None for p in between):
+        return bool(step.empty)
+    return any(p.walked and p.walked & set(step.empty) for p in between)
+
+
+def _last_pass(trace: Trace, step: Step) -> int:
+    return max((p.when for p in trace.passes if p.when < step.when), default=-1)
 
 
 def _explain(trace: Trace, steps: list[Step]) -> Finding:
-    wiped = next((z for z in trace.zero_grads if any(z.when == s.when for s in steps)), None)
-    place = wiped.place if wiped is not None else steps[-1].place
+    wiped = [z for s in steps[1:] for z in trace.zero_grads if _last_pass(trace, s) < z.when <= s.when]
+    place = wiped[0].place if wiped else steps[-1].place
     name = quoted(steps[-1].optimizer, "the optimizer")
     message = f"The gradients are cleared between the backward and the step, so the steps of {name} change nothing."
     remedies = [

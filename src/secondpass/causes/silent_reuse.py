@@ -94,19 +94,23 @@ def diagnose(trace: Trace) -> list[Finding]:
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
     sites: dict[object, list[tuple[Pass, set[int]]]] = {}
+    before: set[int] = set()
     for p in trace.passes:
+        walked = p.walked or frozenset()
         if p.walked is not None and not p.nested:
-            sites.setdefault(p.stack, []).append((p, {n for n in p.walked if _counts(trace.nodes.get(n))}))
+            sites.setdefault(p.stack, []).append((p, {n for n in walked & before if _counts(trace.nodes.get(n))}))
+        if p.frees:
+            before |= walked
     found = []
     for seen in sites.values():
-        grown = [(p, now) for (_, before), (p, now) in zip(seen, seen[1:], strict=False) if len(now) > len(before)]
+        grown = [(p, now) for (_, last), (p, now) in zip(seen, seen[1:], strict=False) if len(now) > len(last)]
         if len(grown) >= _TIMES:
             found.append(_explain(trace, *grown[0]))
     return found
 
 
 def _counts(node: Node | None) -> bool:
-    return node is not None and node.leaf is None and bool(node.spent) and node.op.partition("Backward")[0] not in _VIEWS
+    return node is not None and node.leaf is None and node.op.partition("Backward")[0] not in _VIEWS
 
 
 def _explain(trace: Trace, used: Pass, again: set[int]) -> Finding:

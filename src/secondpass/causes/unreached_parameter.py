@@ -191,7 +191,7 @@ def _assigned_at(trace: Trace, name: str) -> Place | None:
             continue
         for node in ast.walk(tree.tree):
             for target in assigned(node) if isinstance(node, ast.stmt) else ():
-                written = ast.unparse(target)
+                written = ast.unparse(target).replace("[", ".").replace("]", "")  # `model[1]` is the module model.1
                 function = getattr(tree.function(node.lineno), "name", "<module>")
                 rank = 0 if written == name else 1 if written.endswith(f".{attribute}") and function != "__init__" else 9
                 if rank < 9 and (best is None or rank <= best[0]):

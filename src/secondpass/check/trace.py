@@ -49,7 +49,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
             place=n.place,
             stack=n.stack,
             when=n.when,
-            spent=n.spent,
+            spent=None if n.opaque or n.vague else n.spent,
             loops=n.loops,
         )
         for n in engine.nodes

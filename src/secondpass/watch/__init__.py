@@ -55,8 +55,10 @@ class watch:
         return self.session
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.session.finish(ended=error is None)
-        self.session.stop()
+        try:
+            self.session.finish(ended=error is None)
+        finally:
+            self.session.stop()
 
 
 def explain(error: BaseException | None = None) -> Any:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 from .names import Snapshot
@@ -84,9 +83,9 @@ class Ledger:
             self._tail.append(note)
             del old
 
-    def notes(self) -> Iterator[Any]:
-        yield from self._head
-        yield from self._tail
+    def notes(self) -> list[Any]:
+        # At once: other threads may be adding.
+        return [*self._head, *self._tail]
 
     def pass_notes(self) -> list[PassNote]:
         return [n for n in self.notes() if isinstance(n, PassNote)]

@@ -14,6 +14,7 @@ NOTE [ Following gradients without patching zero_grad ]
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from typing import Any
 
 import torch
@@ -24,6 +25,8 @@ __all__ = ["Grads"]
 
 _FOLLOWED = 4
 _LOOKS = 16
+_SAMPLE = 65_536
+_CLOSED = 256
 
 
 class _Book:
@@ -55,7 +58,27 @@ class _Book:
 
 
 def _state(grad: torch.Tensor) -> tuple[int, int]:
-    return (grad.data_ptr() if grad.layout is torch.strided else id(grad), grad._version)
+    try:
+        return grad.data_ptr(), grad._version
+    except RuntimeError:  # sparse, fake or wrapped: there is no address
+        return id(grad), 0
+
+
+def _readable(grad: torch.Tensor) -> bool:
+    """Whether the values may be looked at: not where that would be seen, cost a collective or spoil a capture."""
+    if type(grad) is not torch.Tensor or grad.is_meta or grad.layout is not torch.strided:
+        return False
+    if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        return False
+    return not (grad.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def _sample(grad: torch.Tensor) -> torch.Tensor:
+    """A part of a gradient that is small enough to be copied, spread over its first dimensions."""
+    part = grad.detach()
+    while part.dim() and part.numel() > _SAMPLE:
+        part = part[:: -(-part.numel() // _SAMPLE)] if len(part) > 1 else part[0]
+    return part
 
 
 class Grads:
@@ -64,6 +87,8 @@ class Grads:
     def __init__(self, leaves: Leaves) -> None:
         self._leaves = leaves
         self._books: dict[int, tuple[Any, _Book]] = {}
+        self._closed: deque[_Book] = deque(maxlen=_CLOSED)
+        """The books of optimizers that are gone: no longer followed, but still to be told of."""
 
     def book(self, optimizer: torch.optim.Optimizer) -> _Book:
         """The book of an optimizer, opened at the first sight of it."""
@@ -71,11 +96,18 @@ class Grads:
         if entry is not None and entry[0]() is optimizer:
             return entry[1]
         book = _Book(optimizer, self._leaves)
-        self._books[id(optimizer)] = (weakref.ref(optimizer), book)
+        key = id(optimizer)
+        self._books[key] = (weakref.ref(optimizer, lambda ref: self._close(key, ref)), book)
         return book
 
+    def _close(self, key: int, ref: Any) -> None:
+        entry = self._books.get(key)
+        if entry is not None and entry[0] is ref:
+            del self._books[key]
+            self._closed.append(entry[1])
+
     def pass_begins(self) -> None:
-        for _, book in self._books.values():
+        for _, book in list(self._books.values()):
             for number, grad in book.grads():
                 if number in book.uncleared and not self._same(book, number, grad):
                     book.uncleared.discard(number)
@@ -86,11 +118,11 @@ class Grads:
             return False
         if book.looks > 0:  # rule 2
             book.looks -= 1
-            return bool(grad.any())
+            return not _readable(grad) or bool(grad.any())
         return True
 
     def pass_ends(self) -> None:
-        for _, book in self._books.values():
+        for _, book in list(self._books.values()):
             book.passes += 1
             for number, grad in book.grads():
                 if grad is not None:
@@ -128,13 +160,15 @@ class Grads:
         if book.digests <= 0:
             return None
         book.digests -= 1
-        flat = grad.detach().double() if not grad.is_sparse else grad.detach().coalesce().values().double()
+        if not _readable(grad):
+            return None
+        flat = _sample(grad).double()
         total, size = float(flat.sum()), float(flat.abs().sum())
         return (total, size) if size else None
 
     def _wiped(self, book: _Book, number: int, grad: torch.Tensor) -> bool:
         """Whether a gradient that a pass had filled is all zeros again."""
-        if book.looks <= 0 or _state(grad) == book.state.get(number):
+        if book.looks <= 0 or _state(grad) == book.state.get(number) or not _readable(grad):
             return False
         book.looks -= 1
         return not bool(grad.any())
@@ -153,4 +187,4 @@ class Grads:
 
     def books(self) -> list[_Book]:
         """Every optimizer that was seen."""
-        return [book for _, book in self._books.values()]
+        return [*self._closed, *(book for _, book in list(self._books.values()))]

@@ -141,7 +141,7 @@ class Leaves:
 
     def _forget(self) -> None:
         """Programs that make leaves without end must not make us grow: the dead ones go, the newest numbers last."""
-        self._known = {key: entry for key, entry in self._known.items() if entry[0]() is not None}
+        self._known = {key: entry for key, entry in list(self._known.items()) if entry[0]() is not None}
         self._limit = max(_LEAVES, 2 * len(self._known))
         if len(self.names) > _LEAVES:
             alive = {number for _, number in self._known.values()}

@@ -107,13 +107,13 @@ class Session:
 
     def finish(self, *, ended: bool) -> None:
         """Looks for what went wrong in silence; a program that failed is told of its failure only."""
+        self.watcher._guarded(self._finish, ended)
+
+    def _finish(self, ended: bool) -> None:
         if ended:
             self._went_on()
         if self.watcher.asleep or self._open:
             return
-        self.watcher._guarded(self._finish, ended)
-
-    def _finish(self, ended: bool) -> None:
         trace = build(self.watcher, ended=ended)
         self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
 

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.compiler import is_compiling
 
 from .events import Ledger, PassNote, StepNote
 from .files import Files
@@ -52,6 +53,7 @@ class Watcher:
         self._depth = threading.local()
         self._handles: list[Any] = []
         self._original: Any = None
+        self._wrapper: Any = None
         self._spent_time = 0.0
         self._began = time.perf_counter()
         self._step: StepNote | None = None
@@ -63,30 +65,37 @@ class Watcher:
         """Puts the watcher in place."""
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        if self._handles:
+            return
         self._original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
-        torch.autograd._engine_run_backward = self._wrap(self._original)  # type: ignore[attr-defined]
+        self._wrapper = self._wrap()
+        torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
         self._handles = [
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
         ]
 
     def stop(self) -> None:
-        """Takes everything away again."""
-        if self._original is not None:
-            torch.autograd._engine_run_backward = self._original  # type: ignore[attr-defined]
-            self._original = None
+        """Takes everything away again; another watcher that began later stays in place."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        top = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        if top is self._wrapper:
+            torch.autograd._engine_run_backward = self._original  # type: ignore[attr-defined]
+        while (other := getattr(top, "watcher", None)) is not None:
+            if other._original is self._wrapper:
+                other._original = self._original
+            top = other._original
 
-    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self) -> Callable[..., Any]:
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             note = None
-            if not self.asleep:
+            if self._handles and not self.asleep:
                 note = self._guarded(self._enter, t_outputs, args, kwargs)
             try:
-                result = original(t_outputs, *args, **kwargs)
+                result = self._original(t_outputs, *args, **kwargs)
             except BaseException as error:
                 if note is not None:
                     self._guarded(self._failed, note, t_outputs, args, error)
@@ -95,14 +104,16 @@ class Watcher:
                 self._guarded(self._leave, note)
             return result
 
+        _engine_run_backward.watcher = self  # type: ignore[attr-defined]
         return _engine_run_backward
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
             return function(*args)
         except Exception as error:
-            self.asleep = True
-            self._complain(error)
+            if not self.asleep:
+                self.asleep = True
+                self._complain(error)
             return None
 
     def _complain(self, error: Exception) -> None:
@@ -111,7 +122,8 @@ class Watcher:
             while where is not None and where.tb_next is not None:
                 where = where.tb_next
             at = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where else ""
-            print(f"secondpass: stopped watching after a fault of its own: {type(error).__name__}: {error}{at}", file=sys.stderr)
+            what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            print(f"secondpass: stopped watching after a fault of its own: {what}{at}", file=sys.stderr)
         except Exception:
             pass
 
@@ -215,11 +227,12 @@ class Watcher:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self.asleep:
+        # A compiled step must not trace into us.
+        if not is_compiling() and not self.asleep:
             self._guarded(self._step_begins, optimizer)
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self.asleep:
+        if not is_compiling() and not self.asleep:
             self._guarded(self._step_ends, optimizer)
 
     def _step_begins(self, optimizer: Any) -> None:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fault of our own is one line on stderr: the program's result and its exception stay what they are."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+
+import pytest
+import torch
+
+import secondpass
+
+# Everything that runs inside the user's program: where the name is looked up, and whether it takes a failed pass.
+PARTS = [
+    ("watcher.Watcher._enter", False),
+    ("watcher.Watcher._leave", False),
+    ("watcher.Watcher._look", False),
+    ("watcher.Watcher._step_begins", False),
+    ("watcher.Watcher._step_ends", False),
+    ("watcher.Watcher._reused", False),
+    ("watcher.Watcher.number", False),
+    ("watcher.look", False),
+    ("watcher.walk", False),
+    ("watcher.edges", False),
+    ("watcher.executed", False),
+    ("watcher.PassNote", False),
+    ("watcher.StepNote", False),
+    ("files.Files.key", False),
+    ("files.Files.frames", False),
+    ("events.Ledger.add", False),
+    ("events.Ledger.visit", False),
+    ("grads.Grads.pass_begins", False),
+    ("grads.Grads.pass_ends", False),
+    ("grads.Grads.step_begins", False),
+    ("grads.Grads.step_ends", False),
+    ("grads._Book", False),
+    ("graph.Leaves.number", False),
+    ("names._Look.tensor", False),
+    ("session.Session._went_on", False),
+    ("watcher.Watcher._failed", True),
+    ("failure.Failed", True),
+    ("session.Session._explain", True),
+    ("session.Graph", True),
+    ("session.build", True),
+    ("session.diagnose", True),
+    ("failure.look", True),
+    ("failure.walk", True),
+    ("failure.order", True),
+    ("failure.spent", True),
+    ("trace._Builder", True),
+    ("trace._Builder._nodes", True),
+    ("files.Files.places", True),
+]
+
+
+class Fault(Exception):
+    """A fault that only we can have made."""
+
+
+def train(fail: bool) -> tuple[list[float], torch.Tensor]:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    state, losses = torch.zeros(1), []
+    for _ in range(3):
+        state = torch.tanh(model(torch.randn(5, 3)).mean() + state)
+        optimizer.zero_grad()
+        state.backward()
+        optimizer.step()
+        losses.append(state.item())
+        if not fail:
+            state = state.detach()
+    return losses, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def plainly(fail: bool):
+    try:
+        return train(fail), None
+    except RuntimeError as error:
+        return None, error
+
+
+def broken(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_(*args, **kwargs):
+        raise Fault("on purpose\nand on two lines")
+
+    module, _, name = path.partition(".")
+    owner = importlib.import_module(f"secondpass.watch.{module}")
+    *holders, last = name.split(".")
+    for holder in holders:
+        owner = getattr(owner, holder)
+    monkeypatch.setattr(owner, last, raise_)
+
+
+@pytest.mark.parametrize(("path", "fail"), PARTS, ids=[p for p, _ in PARTS])
+def test_one_line_and_nothing_else(path, fail, monkeypatch, capsys):
+    expected, error = plainly(fail)
+    broken(path, monkeypatch)
+    with secondpass.watch():
+        result, raised = plainly(fail)
+    if fail:
+        assert type(raised) is type(error)
+        assert str(raised) == str(error)
+        assert raised.args == error.args
+        assert raised.__cause__ is None
+        assert raised.__context__ is None
+        lines = [(f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "watcher.py" not in f.filename]
+        assert lines == [(f.name, f.line) for f in traceback.extract_tb(error.__traceback__)]
+    else:
+        assert result[0] == expected[0]
+        assert torch.equal(result[1], expected[1])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("secondpass: ")
+    assert "Fault: on purpose" in err
+
+
+@pytest.mark.parametrize("path", ["session.with_edits", "session.note_of"])
+def test_parts_that_only_embellish_may_fail_silently(path, monkeypatch, capsys):
+    """Remedies and notes: without them the finding is still told."""
+    expected, error = plainly(True)
+    module = {"session.with_edits": "secondpass.remedies", "session.note_of": "secondpass.render"}[path]
+    name = {"session.with_edits": "attach", "session.note_of": "note"}[path]
+
+    def raise_(*args, **kwargs):
+        raise Fault("on purpose")
+
+    monkeypatch.setattr(importlib.import_module(module), name, raise_)
+    with secondpass.watch() as w:
+        _, raised = plainly(True)
+    assert str(raised) == str(error)
+    assert len(w.findings) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_silent_end_that_fails(monkeypatch, capsys):
+    broken("session.build", monkeypatch)
+    with secondpass.watch() as w:
+        train(False)
+    assert w.findings == ()
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_closed_stderr(monkeypatch):
+    """Where even the line cannot be written, nothing happens."""
+    import sys
+
+    broken("watcher.look", monkeypatch)
+    monkeypatch.setattr(sys, "stderr", None)
+    expected, _ = plainly(False)
+    with secondpass.watch():
+        result, _ = plainly(False)
+    assert result[0] == expected[0]
+
+
+def test_interrupt_inside_us_is_the_users(monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("secondpass.watch.watcher.look", interrupt)
+    with pytest.raises(KeyboardInterrupt), secondpass.watch():
+        train(False)
+
+
+@pytest.mark.parametrize("order", ["inner first", "outer first"])
+def test_watches_end_in_any_order(order):
+    outer, inner = secondpass.watch(), secondpass.watch()
+    a, b = outer.__enter__(), inner.__enter__()
+    first, second = (inner, outer) if order == "inner first" else (outer, inner)
+    first.__exit__(None, None, None)
+    train(False)
+    second.__exit__(None, None, None)
+    counts = {outer: a.report().passes["count"], inner: b.report().passes["count"]}
+    assert counts[first] == 0
+    assert counts[second] == 3
+
+
+def test_install_twice_and_uninstall_twice():
+    assert secondpass.install() is secondpass.install()
+    secondpass.uninstall()
+    secondpass.uninstall()

@@ -101,6 +101,8 @@ class Engine:
         self.sightings: list[Sighting] = []
         self.holdings: list[Holding] = []
         self.failures: list[Failure] = []
+        self.doubtful = False
+        """Whether a pass may have walked more than can be told."""
         self.owners: dict[int, Owner] = {}
         self.never: dict[int, set[Leaf]] = {}
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
@@ -253,6 +255,7 @@ class Engine:
             nested=nested,
         )
         self._doubt_retains(maybe)
+        self.doubtful = self.doubtful or bool(maybe)
         refused = self._refusal(roots, nodes, certain)
         if refused:
             failure, message = refused
@@ -267,6 +270,7 @@ class Engine:
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass of which it cannot be told what it walked."""
+        self.doubtful = True
         self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
 
     def _refusal(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ..record import Holding, Node, Place, Trace
+from ..record import Holding, Node, Owner, Place, Trace
 from .graph import Engine
 from .machine import Machine
 
@@ -35,6 +35,12 @@ def _running(engine: Engine) -> Iterator[Holding]:
         last[seen.name] = (seen.number, length)
         if length:
             yield Holding(seen.when, seen.name, "running", length, (seen.name,))
+
+
+def _owners(engine: Engine) -> Iterator[Owner]:
+    for owner in engine.owners.values():
+        # A pass that may have gone further than can be told may have reached what seems never to be reached.
+        yield dataclasses.replace(owner, never=(), orphans=()) if engine.doubtful else owner
 
 
 def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
@@ -66,7 +72,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         sightings=tuple(engine.sightings),
         holdings=(*engine.holdings, *_running(engine)),
         failures=tuple(engine.failures),
-        owners=tuple(engine.owners.values()),
+        owners=tuple(_owners(engine)),
         ended=ended,
         producer="check",
         sources=dict(sources),

@@ -7,11 +7,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
+import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+numpy = pytest.importorskip("numpy")
 WIDTH = 8
 
 

@@ -14,6 +14,7 @@ NOTE [ Buffers of a unit ]
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import Any
@@ -24,6 +25,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from ._errors import KeepError, RepeatError, changed
 from ._graph import elsewhere, same_bits, slots, storage_of
 from ._offload import Host
+from ._shortcut import Astray, Learn, Shorten, Site
 from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
@@ -83,7 +85,7 @@ class Run:
         """The last pass for which the host copies were called back."""
         self.fresh = False
         """The data now present came from a recompute, and goes as it is read."""
-        self._last_seen = 0
+        self.parted = 0
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
         self._host = Host() if mode == "offload" else None
@@ -269,7 +271,7 @@ class Run:
         for node in self.frame.nodes():
             for _, _, handle in slots(node):
                 token = getattr(handle, "data", None)
-                if isinstance(token, _Token) and token.run is self and token.number == self._last_seen:
+                if isinstance(token, _Token) and token.run is self and token.number == self.parted:
                     return f" (the one that {node.name()} saved)"
         return ""
 
@@ -283,40 +285,22 @@ class Run:
 
     def _again(self, visit: Any) -> str | None:
         """Runs the forward again and shows each buffer with its twin. Says what differs."""
-        count, problem = 0, None
-        missing = [n for n, e in enumerate(self.entries) if not e.alias and (visit == self._compare or e.data is None)]
-        last = max(missing, default=-1)
-
-        def pack(tensor: torch.Tensor) -> torch.Tensor:
-            nonlocal count, problem
-            number, count = count, count + 1
-            self._last_seen = number
-            if number >= len(self.entries):
-                problem = f"it saved more than the {len(self.entries)} buffers of the first time"
-                raise _Enough
-            entry = self.entries[number]
-            if entry.shape != tensor.shape or entry.dtype != tensor.dtype:
-                found = f"{_dtype(tensor.dtype)}{list(tensor.shape)}"
-                problem = f"buffer {number} was {found} instead of {_describe(entry)}"
-                raise _Enough
-            problem = visit(number, entry, tensor)
-            # A first comparison goes to the end: it must also see that nothing is added.
-            if problem is not None or (number == last and visit != self._compare):
-                raise _Enough
-            return tensor.detach()  # the forward may run a pass of its own
-
-        replaying.depth = getattr(replaying, "depth", 0) + 1
-        try:
-            with self.surroundings.again(self.unit.habits), torch.enable_grad(), saved_tensors_hooks(pack, _as_is):
-                self.unit.call(*severed(self.args), **severed(self.kwargs))
-        except _Enough:
-            pass
-        finally:
-            replaying.depth -= 1
-        if problem is None and count <= last:
-            self._last_seen = count
-            problem = f"it saved {count} buffers instead of {len(self.entries)}"
-        return problem
+        first = visit == self._compare
+        if first:
+            learn = Learn()
+            problem = _Replay(self, visit, whole=True, learn=learn).run()
+            if problem is None and learn.site is not None:
+                with contextlib.suppress(Astray):
+                    if _Replay(self, visit, whole=True, shortcut=learn.site).run() is None:
+                        self.unit.shortcut = learn.site
+            return problem
+        if self.unit.shortcut is not None:
+            try:
+                return _Replay(self, visit, shortcut=self.unit.shortcut).run()
+            except Astray:
+                self.unit.shortcut = None
+                self._drop()
+        return _Replay(self, visit).run()
 
     def settle_copies(self) -> None:
         """The forward of the whole call is over: the device's memory is given back."""
@@ -330,6 +314,65 @@ class Run:
                 self._host.end_pass()
             elif self.fresh:
                 self._drop()
+
+
+class _Replay:
+    """A forward that is run again for its buffers."""
+
+    def __init__(
+        self, run: Run, visit: Any, whole: bool = False, learn: Learn | None = None, shortcut: Site | None = None
+    ) -> None:
+        self._run, self._visit, self._whole = run, visit, whole
+        self._last = max((n for n in range(len(run.entries)) if self._wanted(n)), default=-1)
+        self._learn = learn
+        self._shorten = Shorten(shortcut, self._pack, self._wanted, trial=whole) if shortcut is not None else None
+        self._count = 0
+        self._problem: str | None = None
+
+    def _wanted(self, number: int) -> bool:
+        entry = self._run.entries[number]
+        return not entry.alias and (self._whole or entry.data is None)
+
+    def run(self) -> str | None:
+        run = self._run
+        mode = self._learn or self._shorten or contextlib.nullcontext()
+        hooks = saved_tensors_hooks(self._pack, _as_is)
+        replaying.depth = getattr(replaying, "depth", 0) + 1
+        try:
+            with run.surroundings.again(run.unit.habits), torch.enable_grad(), hooks, mode:
+                run.unit.call(*severed(run.args), **severed(run.kwargs))
+        except _Enough:
+            pass
+        finally:
+            replaying.depth -= 1
+            if self._shorten is not None:
+                self._shorten.forget()
+        if self._problem is None and self._count <= self._last:
+            run.parted = self._count
+            self._problem = f"it saved {self._count} buffers instead of {len(run.entries)}"
+        return self._problem
+
+    def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        number, self._count = self._count, self._count + 1
+        entries = self._run.entries
+        self._run.parted = number
+        if self._learn is not None:
+            self._learn.saw(tensor)
+        if number >= len(entries):
+            self._problem = f"it saved more than the {len(entries)} buffers of the first time"
+            raise _Enough
+        entry = entries[number]
+        if entry.shape != tensor.shape or entry.dtype != tensor.dtype:
+            found = f"{_dtype(tensor.dtype)}{list(tensor.shape)}"
+            self._problem = f"buffer {number} was {found} instead of {_describe(entry)}"
+            raise _Enough
+        if self._shorten is not None and self._wanted(number) and self._shorten.depends(tensor):
+            raise Astray
+        self._problem = self._visit(number, entry, tensor)
+        # A first comparison goes to the end: it must also see that nothing is added.
+        if self._problem is not None or (number == self._last and not self._whole):
+            raise _Enough
+        return tensor.detach()  # the forward may run a pass of its own
 
 
 def _unpack(token: _Token) -> torch.Tensor:

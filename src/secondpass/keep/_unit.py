@@ -32,6 +32,8 @@ class Unit:
         self.rereads = False
         """Some of its nodes read a buffer twice in one pass."""
 
+        self.shortcut: Any = None
+        """The last product of its forward, which a recompute may leave out."""
         self.replaced: Any = None
         """What stood in the place of our route while a call runs."""
 

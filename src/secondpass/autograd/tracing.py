@@ -12,7 +12,6 @@ Numbers, names and places, and weak references: never a tensor or a node. Being 
 from __future__ import annotations
 
 import linecache
-import re
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -25,15 +24,11 @@ from .place import frames, here, place, stack
 from .sightings import look, optimizers
 from .state import state
 from .tensors import AccumulateGrad, Tensor
+from .written import written
 
 __all__ = ["Trace", "trace"]
 
 _KINDS = ("backward-twice", "inplace", "no-grad", "freed-access", "double-backward")
-_TARGETS = {
-    "detach": r"([\w.\[\]\"']+)\.detach", "item": r"([\w.\[\]\"']+)\.item", "data": r"([\w.\[\]\"']+)\.data",
-    "numpy": r"([\w.\[\]\"']+)\.(?:numpy|tolist)", "wrap": r"tensor\(\s*([\w.\[\]\"']+)",
-    "write": r"^\s*([\w.]+(?:\[[^\]]*\])*?)\s*(?:\.\w+_\(|\[[^\]]*\]\s*=|[-+*/]=)",
-}  # fmt: skip
 
 
 class Trace:
@@ -199,7 +194,7 @@ class Trace:
             target = self._nodes[leaf].leaf or ""
         else:
             self._when += 1
-            target = _written("write")
+            target = written("write")
         self._events.append(record.Write(self._when, target, leaf, place(here()), how))
 
     def cut(self, tensor: Any, kind: str) -> None:
@@ -208,7 +203,7 @@ class Trace:
         if (spot, kind) not in self._cuts:
             self._cuts.add((spot, kind))
             self._when += 1
-            self._events.append(record.Cut(self._when, kind, _written(kind), place(spot)))
+            self._events.append(record.Cut(self._when, kind, written(kind), place(spot)))
 
     # --- numbers
     def _number(self, node: Any) -> int:
@@ -262,7 +257,7 @@ class Trace:
             ordered.get(record.Write, ()), ordered.get(record.Cut, ()), ordered.get(record.Sighting, ()),
             (*ordered.get(record.Holding, ()), *self._running(ordered)), ordered.get(record.Failure, ()),
             tuple(replace(o, orphans=tuple(n for n in o.never if n not in self._held)) for o in self._owners.values()),
-            self._ended, "autograd", self._sources(),
+            self._ended, "autograd", self._sources(), self._called(),
         )  # fmt: skip
 
     def _running(self, events: dict[type, tuple[Any, ...]]) -> Iterator[record.Holding]:
@@ -277,19 +272,16 @@ class Trace:
                 if length:
                     yield record.Holding(seen.when, seen.name, "running", length, (seen.name,))
 
+    def _called(self) -> tuple[record.Place, ...]:
+        """The lines that made nodes or cut history."""
+        made = (p for n in self._nodes.values() for p in n.stack)
+        cut = (e.place for e in self._events if isinstance(e, record.Cut) and e.place is not None)
+        return tuple(dict.fromkeys((*made, *cut)))
+
     def _sources(self) -> dict[str, str]:
         files = {p.file for e in self._events if (p := getattr(e, "place", None)) is not None}
         files |= {n.place.file for n in self._nodes.values() if n.place is not None}
         return {f: text for f in sorted(files) if (text := "".join(linecache.getlines(f)))}
-
-
-def _written(kind: str) -> str:
-    """What an expression acts on, read from the user's line."""
-    spot = here(3)
-    if spot is None or kind not in _TARGETS:
-        return ""
-    found = re.search(_TARGETS[kind], linecache.getline(spot[0].co_filename, spot[1]))
-    return found.group(1) if found else ""
 
 
 def trace() -> Trace:

@@ -90,8 +90,12 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 
 def _wiped(trace: Trace, last: Step, step: Step) -> bool:
-    """Whether a pass since the last step reached leaves that now have no gradient; others never get one."""
-    between = [p for p in trace.passes if last.when < p.when < step.when and p.kind == "backward"]
+    """Whether a pass since the last step reached leaves that now have no gradient; others never get one.
+
+    What a failed pass has left is cleared on purpose.
+    """
+    backward = [p for p in trace.passes if p.kind == "backward" and p.outcome == "ok"]
+    between = [p for p in backward if last.when < p.when < step.when]
     if any(p.walked is None for p in between):
         return bool(step.empty)
     return any(p.walked and p.walked & set(step.empty) for p in between)

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from contextlib import contextmanager
 from functools import cache, partial
-from gc import get_referents
 from inspect import CO_OPTIMIZED
 from itertools import islice
 from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -32,6 +31,8 @@ __all__ = ["Seen", "Snapshot", "look"]
 _DEPTH = 5
 _BUDGET = 4000
 _ENDS = 6
+_ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
+"""A function that says one of these may hold the dict of its own locals."""
 _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
@@ -214,23 +215,20 @@ class _Look:
 def _local(frame: FrameType) -> Iterator[dict[str, Any]]:
     """The locals of a function's frame, leaving no trace.
 
-    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after `del`.
-    And where the program has called `locals()` before, it is the very dict that the program holds: it must be left as it
-    was found, and it cannot be looked at beforehand but through the garbage collector.
+    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after `del`, so
+    it is emptied again. But it is also the very dict that the program got from `locals()`, or that a debugger works in:
+    where either may be so, it is not touched.
     """
     if sys.version_info >= (3, 13):
         yield frame.f_locals  # type: ignore[unreachable]
-        return
-    code = frame.f_code
-    possible = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    before = [(d, dict(d)) for d in get_referents(frame) if type(d) is dict and d.keys() <= possible]
-    names = frame.f_locals
-    was = next((copy for d, copy in before if d is names), {})
-    try:
-        yield names
-    finally:
-        names.clear()
-        names.update(was)
+    elif sys.gettrace() is not None or not _ASKING.isdisjoint(frame.f_code.co_names):
+        yield {}
+    else:
+        names = frame.f_locals
+        try:
+            yield names
+        finally:
+            names.clear()
 
 
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -67,7 +67,8 @@ def about_change(code: str, cause: str, change: Changed, message: str, remedies:
         labels[change.step.when] = "changed"
     evidence: list[dict[str, Any]] = pass_evidence(change.trace, change.failure.when, labels)
     if change.node is not None:
-        evidence.append({"what": "node", "text": f"{change.node.op} saved it (as `{change.failure.saved}`)", "op": change.node.op})
+        op = change.node.op
+        evidence.append({"what": "node", "text": f"{op} saved it (as `{change.failure.saved}`)", "op": op})
     carrier = change.carrier() if cause == "step-between" else None
     if cause == "inplace-change":
         name = write.target if write and write.target else change.failure.names[0] if change.failure.names else ""

@@ -23,4 +23,17 @@ def warning(
 ) -> Finding:
     """A finding that points at the line to change."""
     built, freed, used = facts.pop("built", None), facts.pop("freed", None), facts.pop("used", None)
-    return Finding(code, cause, "warning", message, place, carrier, built, freed, used, tuple(evidence or ()), tuple(remedies), facts=facts)
+    return Finding(
+        code,
+        cause,
+        "warning",
+        message,
+        place,
+        carrier,
+        built,
+        freed,
+        used,
+        tuple(evidence or ()),
+        tuple(remedies),
+        facts=facts,
+    )

@@ -118,8 +118,8 @@ def _is_scaling(call: ast.Call) -> bool:
 
 
 def _first(stmt: ast.stmt) -> int:
-    decorators = getattr(stmt, "decorator_list", None)
-    return min([stmt.lineno, *(d.lineno for d in decorators or ())])
+    decorators: list[ast.expr] = getattr(stmt, "decorator_list", [])
+    return min([stmt.lineno, *(d.lineno for d in decorators)])
 
 
 def _bodies(stmt: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -150,9 +150,7 @@ def assigned(stmt: ast.stmt) -> list[ast.expr]:
     """The targets of a statement, tuples taken apart."""
     if isinstance(stmt, ast.Assign):
         found = list(stmt.targets)
-    elif isinstance(stmt, (ast.AugAssign, ast.AnnAssign)):
-        found = [stmt.target]
-    elif isinstance(stmt, (ast.For, ast.AsyncFor)):
+    elif isinstance(stmt, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)):
         found = [stmt.target]
     else:
         return []

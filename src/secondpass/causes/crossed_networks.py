@@ -122,7 +122,8 @@ def explain(reuse: Reuse) -> Finding:
         remedy(
             "detach",
             f"give {'the first' if foreign_first else 'the second'} loss {shown} without its history",
-            "That pass trains another network; for it the values are data, and no gradient should flow back through them.",
+            "That pass trains another network; for it the values are data, "
+            "and no gradient should flow back through them.",
             target=name,
             place=where.place,
         ),
@@ -134,4 +135,6 @@ def explain(reuse: Reuse) -> Finding:
             place=reuse.entry.place,
         ),
     ]
-    return about_reuse(CODE, "crossed-networks", reuse, message, carrier, remedies, foreign="freed" if foreign_first else "used")
+    return about_reuse(
+        CODE, "crossed-networks", reuse, message, carrier, remedies, foreign="freed" if foreign_first else "used"
+    )

@@ -77,6 +77,7 @@ puts off the end by an hour.
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from ..record import Carrier, Finding, Holding, Place, Trace
 from ._finding import quoted, remedy
@@ -104,7 +105,9 @@ def diagnose(trace: Trace) -> list[Finding]:
     places: set[Place | None] = set()
     for name, seen in sorted(found, key=lambda f: (f[0].count("[") + f[0].count("."), len(f[0]))):
         finding = _explain(trace, name, seen)
-        inside = any(c.carrier is not None and name.startswith((c.carrier.name + "[", c.carrier.name + ".")) for c in chosen)
+        inside = any(
+            c.carrier is not None and name.startswith((c.carrier.name + "[", c.carrier.name + ".")) for c in chosen
+        )
         if finding.failed not in places and not inside:
             places.add(finding.failed)
             chosen.append(finding)
@@ -114,7 +117,7 @@ def diagnose(trace: Trace) -> list[Finding]:
 def _grows(trace: Trace, seen: list[Holding]) -> bool:
     """Whether it grew from pass to pass, often enough and without being emptied in between."""
     best = run = 0
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         run = run + 1 if after.count > before.count else 0 if after.count < before.count else run
         best = max(best, run)
     return best >= _GROWTHS
@@ -125,19 +128,39 @@ def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
     running = last.kind == "running"
     place, written = _filled_at(trace, name, running)
     shown = written or name
-    many = f"{last.count} tensors with history when last seen" if not running else f"{last.count} iterations deep when last seen"
+    many = f"{last.count} {'iterations deep' if running else 'tensors with history'} when last seen"
     message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step."
     title = f"add the value to {quoted(shown, 'it')}, not the tensor: `.item()`, or `.detach()` to stay a tensor"
     remedies = [
-        remedy("item", title, "What is kept for logging is a number; with its history every iteration's graph stays alive.",
-               target=shown, place=place),
-        remedy("detach", f"detach what goes into {quoted(shown, 'it')}",
-               "The values stay tensors, without the graph behind them.", target=shown, place=place),
-    ]  # fmt: skip
-    evidence = [
-        {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count} for h in _few(seen)
+        remedy(
+            "item",
+            title,
+            "What is kept for logging is a number; with its history every iteration's graph stays alive.",
+            target=shown,
+            place=place,
+        ),
+        remedy(
+            "detach",
+            f"detach what goes into {quoted(shown, 'it')}",
+            "The values stay tensors, without the graph behind them.",
+            target=shown,
+            place=place,
+        ),
     ]
-    return warning(CODE, "graph-leak", message, place, remedies, carrier=Carrier(shown, last.kind), evidence=evidence, chain=list(last.chain))
+    evidence = [
+        {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count}
+        for h in _few(seen)
+    ]
+    return warning(
+        CODE,
+        "graph-leak",
+        message,
+        place,
+        remedies,
+        carrier=Carrier(shown, last.kind),
+        evidence=evidence,
+        chain=list(last.chain),
+    )
 
 
 def _few(seen: list[Holding]) -> list[Holding]:
@@ -155,18 +178,19 @@ def _filled_at(trace: Trace, name: str, running: bool) -> tuple[Place | None, st
             continue
         for node in ast.walk(tree.tree):
             target = _adds_to(node, running)
-            if target is None:
+            if target is None or not isinstance(node, (ast.stmt, ast.expr)):
                 continue
-            rank = 0 if target == name else 1 if attribute and target == f"self.{attribute}" else 2 if _same_end(target, name) else 9
+            own = bool(attribute) and target == f"self.{attribute}"
+            rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
             if rank < 9 and (best is None or rank < best[0]):
-                function = tree.function(node.lineno)  # type: ignore[attr-defined]
-                best = (rank, Place(file, node.lineno, getattr(function, "name", "<module>")), target)  # type: ignore[attr-defined]
+                function = tree.function(node.lineno)
+                best = (rank, Place(file, node.lineno, getattr(function, "name", "<module>")), target)
     return (best[1], best[2] if best[0] < 2 else name) if best is not None else (None, "")
 
 
 def _same_end(target: str, name: str) -> bool:
-    strip = lambda t: t.partition("[")[0].rpartition(".")[2]  # noqa: E731
-    return bool(strip(target)) and strip(target) == strip(name)
+    end = target.partition("[")[0].rpartition(".")[2]
+    return bool(end) and end == name.partition("[")[0].rpartition(".")[2]
 
 
 def _adds_to(node: ast.AST, running: bool) -> str | None:

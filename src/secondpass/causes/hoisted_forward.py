@@ -97,8 +97,12 @@ def explain(reuse: Reuse) -> Finding:
     carrier = reuse.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "part of the graph")
-    where = "the loop" if reuse.outside is not None else f"`{reuse.used.place.function}`" if reuse.used.place else "the loop"
-    message = f"{shown} is computed once, outside {where}; the first backward freed its graph, and the next one needs it again."
+    function = reuse.used.place.function if reuse.used.place is not None and reuse.outside is None else ""
+    where = quoted(function, "the loop")
+    message = (
+        f"{shown} is computed once, outside {where}; the first backward freed its graph, "
+        "and the next one needs it again."
+    )
     remedies = [
         remedy(
             "recompute",

@@ -86,7 +86,9 @@ def diagnose(trace: Trace) -> list[Finding]:
     by_optimizer: dict[tuple[str, object], list[Step]] = {}
     for step in trace.steps:
         by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
-    return [_explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))]
+    return [
+        _explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))
+    ]
 
 
 def _wiped(trace: Trace, last: Step, step: Step) -> bool:
@@ -119,5 +121,6 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             place=place,
         )
     ]
-    return warning(CODE, "misplaced-zero-grad", message, place, remedies, used=steps[-1].place,
-                   evidence=[{"what": "note", "text": f"{sum(1 for s in steps if s.empty)} of {len(steps)} steps had no gradient to apply"}])  # fmt: skip
+    count = sum(1 for s in steps if s.empty)
+    evidence = [{"what": "note", "text": f"{count} of {len(steps)} steps had no gradient to apply"}]
+    return warning(CODE, "misplaced-zero-grad", message, place, remedies, used=steps[-1].place, evidence=evidence)

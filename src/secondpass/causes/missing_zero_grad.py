@@ -105,12 +105,14 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
         remedy(
             "add-zero-grad",
             f"call {step.optimizer or 'optimizer'}.zero_grad() before the backward of every step",
-            "backward() adds to the gradients that are there; what a step has applied must be cleared before the next one.",
+            "backward() adds to the gradients that are there; "
+            "what a step has applied must be cleared before the next one.",
             target=step.optimizer,
             place=place,
         )
     ]
-    evidence = [{"what": "note", "text": f"{sum(1 for s in steps if s.piled)} of {len(steps)} steps applied old gradients again"}]
+    count = sum(1 for s in steps if s.piled)
+    evidence = [{"what": "note", "text": f"{count} of {len(steps)} steps applied old gradients again"}]
     return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
 
 

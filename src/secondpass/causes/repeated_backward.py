@@ -103,7 +103,9 @@ def explain(reuse: Reuse) -> Finding:
     carrier = reuse.carrier()
     looping = reuse.outside is not None or reuse.same_site
     if looping:
-        message = f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
+        message = (
+            f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
+        )
         remedies = [
             remedy(
                 "recompute",

@@ -102,5 +102,6 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             place=step.place,
         )
     ]
-    return warning(CODE, "stale-gradient", message, step.place, remedies, freed=before[-1].place if before else None,
-                   evidence=[{"what": "note", "text": f"{len(steps)} steps without a pass since the step before"}])  # fmt: skip
+    freed = before[-1].place if before else None
+    evidence = [{"what": "note", "text": f"{len(steps)} steps without a pass since the step before"}]
+    return warning(CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence)

@@ -117,15 +117,22 @@ def _silent(trace: Trace) -> list[Finding]:
 def _left_behind(trace: Trace, used: Pass, step: Step) -> Finding:
     root = root_text(trace, used)
     shown, name = quoted(root, "the loss"), quoted(step.optimizer, "the optimizer")
-    message = f"{shown} was computed before a step of {name} moved the parameters, and goes through backward after it: the gradient is that of the old parameters."
+    message = (
+        f"{shown} was computed before a step of {name} moved the parameters, and goes through backward after it: "
+        "the gradient is that of the old parameters."
+    )
     remedies = [
         remedy("recompute", f"compute {shown} again after the step",
                "A gradient belongs to the parameters that its forward used.", target=root, place=used.place),
         remedy("reorder", "make all backward passes before the step",
                "Then all the gradients belong to the same parameters.", target=step.optimizer, place=step.place),
     ]  # fmt: skip
-    return warning(CODE, "step-between", message, used.place, remedies, carrier=Carrier(root, "local") if root else None,
-                   freed=step.place, used=used.place, evidence=pass_evidence(trace, used.when), root=root)  # fmt: skip
+    carrier = Carrier(root, "local") if root else None
+    evidence = pass_evidence(trace, used.when)
+    return warning(
+        CODE, "step-between", message, used.place, remedies,
+        carrier=carrier, freed=step.place, used=used.place, evidence=evidence, root=root,
+    )  # fmt: skip
 
 
 def _explain(change: Changed) -> Finding:
@@ -134,7 +141,10 @@ def _explain(change: Changed) -> Finding:
     shown = quoted(write.target if write else None, "a parameter")
     by = f"{quoted(change.step.optimizer, 'an optimizer')}.step()" if change.step is not None else "an in-place change"
     at = f" at {write.place}" if write is not None and write.place is not None else ""
-    message = f"{by}{at} changed {shown} after the forward of {quoted(root, 'this loss')}, whose backward still needs the old values."
+    message = (
+        f"{by}{at} changed {shown} after the forward of {quoted(root, 'this loss')}, "
+        "whose backward still needs the old values."
+    )
     reorder = remedy(
         "reorder",
         "make all backward passes before the parameters change",

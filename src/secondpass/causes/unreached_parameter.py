@@ -76,7 +76,7 @@ for the head multiplies nothing by ten.
 from __future__ import annotations
 
 import ast
-import os
+from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
 from ._finding import quoted, remedy
@@ -118,19 +118,25 @@ def _reached(trace: Trace, since: int | None = None) -> set[int]:
 def _strangers(trace: Trace) -> list[str]:
     """Parameters that passes reach and that belong to no optimizer."""
     owned = {n for o in trace.owners for n in o.leaves}
-    return sorted(trace.nodes[n].leaf or "" for n in _reached(trace) - owned if n in trace.nodes and trace.nodes[n].leaf)
+    return sorted(
+        trace.nodes[n].leaf or "" for n in _reached(trace) - owned if n in trace.nodes and trace.nodes[n].leaf
+    )
 
 
 def _prefix(names: list[str]) -> str:
-    common = os.path.commonprefix(names)
-    return common.rstrip(".").rpartition(".")[0] if not common.endswith(".") else common.rstrip(".")
+    """The module that all these parameters lie in."""
+    columns = zip(*(name.split(".")[:-1] for name in names), strict=False)
+    return ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
     place = _assigned_at(trace, name)
     made = quoted(owner.name, "the optimizer")
-    message = f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: it was replaced after {made} was made."
+    message = (
+        f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: "
+        f"it was replaced after {made} was made."
+    )
     remedies = [
         remedy(
             "reorder",
@@ -140,7 +146,9 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
             place=place,
         )
     ]
-    return warning(CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers)
+    return warning(
+        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers
+    )
 
 
 def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
@@ -149,9 +157,16 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
     place, kind = _cut_in_source(trace, name)
     remedies = [
-        remedy("keep-history", f"let the loss reach {shown}", "Without a gradient a step changes nothing.", target=name, place=place)
+        remedy(
+            "keep-history",
+            f"let the loss reach {shown}",
+            "Without a gradient a step changes nothing.",
+            target=name,
+            place=place,
+        )
     ]
-    return warning(CODE, "unreached-parameter", message, place or owner.place, remedies, carrier=Carrier(name, "local") if name else None, cut=kind)
+    carrier = Carrier(name, "local") if name else None
+    return warning(CODE, "unreached-parameter", message, place or owner.place, remedies, carrier=carrier, cut=kind)
 
 
 def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
@@ -171,12 +186,21 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
         place, kind = _cut_in_source(trace, name)
         if place is None:
             continue  # never run, or cut where the source does not show it: not certain
-        message = f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: its output is cut off at {place}."
+        message = (
+            f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: "
+            f"its output is cut off at {place}."
+        )
         remedies = [
-            remedy("keep-history", f"let gradients flow back into `{name}`, or take it out of the optimizer",
-                   "Without a gradient a step changes nothing.", target=name, place=place),
-        ]  # fmt: skip
-        found.append(warning(CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), cut=kind))
+            remedy(
+                "keep-history",
+                f"let gradients flow back into `{name}`, or take it out of the optimizer",
+                "Without a gradient a step changes nothing.",
+                target=name,
+                place=place,
+            )
+        ]
+        carrier = Carrier(name, "attribute")
+        found.append(warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind))
     return found
 
 
@@ -189,11 +213,12 @@ def _assigned_at(trace: Trace, name: str) -> Place | None:
             tree = Source(ast.parse(text))
         except (SyntaxError, ValueError, RecursionError):
             continue
-        for node in ast.walk(tree.tree):
-            for target in assigned(node) if isinstance(node, ast.stmt) else ():
+        for node in (n for n in ast.walk(tree.tree) if isinstance(n, ast.stmt)):
+            for target in assigned(node):
                 written = ast.unparse(target).replace("[", ".").replace("]", "")  # `model[1]` is the module model.1
                 function = getattr(tree.function(node.lineno), "name", "<module>")
-                rank = 0 if written == name else 1 if written.endswith(f".{attribute}") and function != "__init__" else 9
+                later = written.endswith(f".{attribute}") and function != "__init__"
+                rank = 0 if written == name else 1 if later else 9
                 if rank < 9 and (best is None or rank <= best[0]):
                     best = (rank, Place(file, node.lineno, function))
     return best[1] if best is not None else None
@@ -224,6 +249,10 @@ def _cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
                 if word in text_of:
                     return ran[(file, stmt.lineno)], word.strip(".()")
             for outer in tree.path(stmt.lineno):
-                if isinstance(outer, ast.With) and any("no_grad" in ast.unparse(i.context_expr) or "inference_mode" in ast.unparse(i.context_expr) for i in outer.items):
+                if isinstance(outer, ast.With) and any(_records_nothing(i.context_expr) for i in outer.items):
                     return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"
     return None, ""
+
+
+def _records_nothing(context: ast.expr) -> bool:
+    return any(word in ast.unparse(context) for word in ("no_grad", "inference_mode"))

@@ -34,7 +34,7 @@ def from_plain(cls: type[T], data: Any) -> T:
     """Rebuilds a record value of class `cls` from what `to_plain` returned."""
     if not isinstance(data, dict):
         raise ValueError(f"{cls.__name__}: a JSON object was expected (got {type(data).__name__})")
-    readers = _readers(cls)
+    readers = _readers(cls)  # type: ignore[arg-type]  # mypy does not know that classes are hashable
     missing = [n for n, (_, needed) in readers.items() if needed and n not in data]
     if missing:
         raise ValueError(f"{cls.__name__}: {', '.join(missing)} missing")

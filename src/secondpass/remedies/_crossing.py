@@ -197,18 +197,31 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
         for target, call in _pairs(small, small.value)
         if (dotted(call.func) or "").rsplit(".", 1)[-1] in owners
     }
+    bound |= _aliases(project, bound)
     for place in [p for p in (finding.freed, finding.failed) if p]:
         for source, scope in project.scopes(place):
             sites = project.sites(source, scope, place)
-            if not sites:
+            if not sites or (isinstance(scope, cst.Module) and not source.loops(sites[-1])):
                 continue
             called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
-            for known in sorted(bound, key=len):
-                if any(c == known or c.startswith(known + ".") for c in called):
-                    anchor = _past_updates(source, sites[-1])
-                    if not _leaves(anchor):
-                        names = _together_on(project, attribute, known)
-                        yield Crossing(source, anchor, names)
+            here = [k for k in sorted(bound, key=len) if any(c == k or c.startswith(k + ".") for c in called)]
+            here += [k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k, project)]
+            anchor = _past_updates(source, sites[-1])
+            for known in here if not _leaves(anchor) else ():
+                yield Crossing(source, anchor, _together_on(project, attribute, known))
+
+
+def _aliases(project: Project, bound: set[str]) -> set[str]:
+    """`self.agent = agent` gives the object a second name."""
+    return {
+        name
+        for source in project.sources
+        for s in simple(source.module, nested=True)
+        if isinstance(s, cst.SimpleStatementLine)
+        for small in s.body
+        if isinstance(small, cst.Assign) and dotted(small.value) in bound
+        for name in written(s)
+    }
 
 
 def _together_on(project: Project, attribute: str, known: str) -> tuple[str, ...]:

@@ -101,11 +101,21 @@ class Project:
         if not isinstance(name, str):
             return []
         if name in self.by_name:
-            return self.by_name[name]
+            return [(s, f) for s, f in self.by_name[name] if self._may_be(call, s, f)]
         classes = [(s, c) for s in self.sources for c in s.classes if c.name.value == name]
         if classes:
             return [(s, f) for s, c in classes for f in s.functions if s.class_of(f) is c and f.name.value == "__init__"]
         return [*self.by_name.get("forward", []), *self.by_name.get("__call__", [])]
+
+    def _may_be(self, call: cst.Call, source: Source, function: cst.FunctionDef) -> bool:
+        """Whether a call by this name can mean this function: a method needs an object, and no optimizer has it."""
+        method = source.class_of(function) is not None and isinstance(source.owner(function), cst.ClassDef)
+        if not isinstance(call.func, cst.Attribute):
+            return not method
+        holder = dotted(call.func.value) or ""
+        if holder in self.optimizers or (call.func.attr.value in {"backward", "zero_grad"} and holder not in {"self", "cls"}):
+            return False
+        return method or holder not in {"self", "cls"}
 
     def leads_to(self, source: Source, node: cst.CSTNode, place: Place) -> bool:
         """Whether running a node comes to a place, in it or through calls of the user's functions."""
@@ -313,7 +323,9 @@ class Project:
                     if isinstance(small, cst.Assign | cst.AnnAssign) and value is not None:
                         for target, call in _pairs(small, value):
                             if _looks_like_optimizer(call):
-                                found[target] |= {n.removesuffix(".parameters") for a in call.args for n in names_read(a)}
+                                read = {n for a in call.args for n in names_read(a)}
+                                owners = {n.removesuffix(".parameters") for n in read if n.endswith(".parameters")}
+                                found[target] |= owners or read - {"self"}
         return found
 
 

@@ -125,8 +125,8 @@ class Source:
         return self.text[span.start : span.end]
 
     def indent(self, statement: cst.CSTNode) -> str:
-        start = self.offset(self.line_of(statement))
-        return self.text[start : self.span(statement).start]
+        line = self.line_text(self.line_of(statement))
+        return line[: len(line) - len(line.lstrip())]
 
     def lines_span(self, statement: cst.CSTNode, comments: bool = False) -> Span:
         """Whole lines of a statement, with the comment lines directly above it where asked for."""

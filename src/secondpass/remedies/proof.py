@@ -6,7 +6,8 @@ NOTE [ What a proof demands ]
 2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
 3. It has no finding that the repair itself can cause: a cut must not leave parameters untrained.
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
-   detach, a number for a tensor, a needless retain), so have all passes up to the failing one, or all there are.
+   detach between iterations, a number for a tensor, a needless retain), so have all passes up to the failing one, or
+   all there are.
 5. A finding that the repair uncovers is the next round's, if the program got at least as far as before.
 """
 
@@ -156,7 +157,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Ca
     wanted = after.untouched
     if finding.cause in _UNCHANGED:
         wanted = max(wanted, before.passes)
-    elif remedy.kind in {"detach", "retain-graph"} and finding.severity == "error" and finding.cause != "accumulated-loss":
+    elif finding.severity == "error" and (remedy.kind == "retain-graph" or (remedy.kind, finding.cause) == ("detach", "carried-state")):
+        # The cut comes behind the pass that freed: gradients stay as they were until the point where it failed.
         wanted = max(wanted, before.passes)
     count = _compared(before, after, wanted)
     if before.digests[:count] == after.digests[:count] and (finding.cause != "needless-retain" or _same_gradients(before, after)):

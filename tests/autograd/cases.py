@@ -19,7 +19,7 @@ CASES: list[tuple[str, tuple[tuple[int, ...], ...]]] = [
     *((f"x ** {p}", (A,)) for p in ("0", "1", "2", "3", "0.5", "-1")), ("x ** y", (A, A)), ("2 ** x", (A,)),
     ("torch.maximum(x, y)", (A, A)), ("torch.minimum(x, y)", (A, A)), ("x.clamp(0.5, 0.9)", (A,)),
     ("x.clamp(min=0.5)", (A,)), ("x.clamp(max=0.5)", (A,)), ("x.clamp_min(0.5)", (A,)), ("x.clamp_max(0.5)", (A,)),
-    ("torch.lerp(x, y, 0.1)", (A, A)),
+    ("torch.lerp(x, y, 0.1)", (A, A)), ("x % 0.7", (A,)), ("x * 3 % y", (A, A)),
     # reductions
     *((f"x.{n}()", (A,)) for n in "sum mean prod max min std var norm".split()),
     *((f"x.{n}(1)", (A,)) for n in "sum mean prod std var logsumexp amax amin cumsum".split()),

@@ -90,6 +90,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clamp_max": lambda t, max: F.clamp_max(t, max=max), "square": lambda t: F.pow(t, exponent=2),
     "matmul": products.matmul, "outer": products.outer, "addmm": lambda c, a, b: F.addmm(c, a, b),
     "baddbmm": lambda c, a, b: F.baddbmm(c, a, b), "lerp": lambda a, b, weight: F.lerp(a, b, weight=weight),
+    "remainder": functions.remainder,
     "reshape": _reshape, "flatten": functions.flatten, "squeeze": functions.squeeze, "unsqueeze": functions.unsqueeze,
     "transpose": functions.transpose, "swapaxes": functions.transpose, "t": _t, "permute": _permute,
     "split": functions.split, "chunk": functions.chunk, "unbind": functions.unbind, "flip": _dims,

@@ -92,6 +92,11 @@ def pow(t: Any, exponent: Any) -> Tensor:
     return F.pow_tensor(t, exponent) if isinstance(exponent, Tensor) else F.pow(t, exponent=exponent)
 
 
+def remainder(t: Tensor, other: Any) -> Tensor:
+    """What a division to below leaves."""
+    return F.remainder_tensor(t, other) if isinstance(other, Tensor) else F.remainder(t, value=other)
+
+
 def ordered(name: str, t: Tensor, k: int | None, dim: int, largest: bool) -> Any:
     """sort, topk."""
     d = axis(dim, t._a.ndim)

@@ -101,7 +101,7 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
     return target
 
 
-_ANYWHERE = ("index_put", "zero", "fill", "fill_tensor")
+_ANYWHERE = ("index_put", "zero", "fill")
 """What may be written to memory that shows more than once."""
 
 

@@ -232,6 +232,7 @@ METHODS: dict[str, Any] = {
     **{name: (lambda t, _k=kind: functions.to(t, ALL[_k].kind)) for name, kind in (*ALIASES.items(), ("bool", "bool"))},
     "__add__": row("add"), "__radd__": row("add"), "__sub__": row("sub"), "__rsub__": _rsub, "__mul__": row("mul"),
     "__rmul__": row("mul"), "__truediv__": row("div"), "__rtruediv__": _rtruediv, "__pow__": functions.pow,
+    "__mod__": functions.remainder,
     "__rpow__": lambda t, base: functions.pow(base, t), "__matmul__": products.matmul, "__neg__": row("neg"),
     "__abs__": row("abs"), "__eq__": row("eq"), "__ne__": row("ne"), "__lt__": row("lt"), "__le__": row("le"),
     "__gt__": row("gt"), "__ge__": row("ge"), "__and__": row("logical_and"), "__or__": row("logical_or"),

@@ -212,9 +212,8 @@ def _ordered(inputs: Sequence[Any], out: Any) -> Any:
 
 def edges_of(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
     """The edges of a new node; None where nothing needs a gradient."""
-    chosen = inputs if op.star == 0 else inputs[: op.star] if op.star > 0 else inputs
-    if op.star < 0 and len(op.edges) != len(op.inputs):
-        chosen = [inputs[op.inputs.index(name)] for name in op.edges]
+    # A list that gradients flow to is the only input; one that they do not flow to is the last.
+    chosen = [inputs[i] for i in op.at] if op.at else inputs
     for t in chosen:
         if t is not None and (t._fn is not None or t._req or (t._base is not None and t.requires_grad)):
             return [None if t is None else edge_of(t) for t in chosen]
@@ -231,7 +230,7 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     plain: list[Any] = [None if t is None else t._a for t in inputs]
     if op.matrices and any(a.ndim != op.matrices for a in plain[-2:]):
         raise RuntimeError(f"{op.name} expects {op.matrices}-D tensors (got {[list(a.shape) for a in plain[-2:]]})")
-    if op.name in ("mm", "addmm"):
+    if op.matrices == 2:
         params = {"columns": (by_columns(plain[-2]), by_columns(plain[-1]))}
     elif op.name == "as_strided":
         params["layout"] = layout(plain[0])

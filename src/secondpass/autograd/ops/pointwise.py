@@ -109,6 +109,16 @@ define(
     other=lambda F, g, n, other, self: F.mul(F.neg(g), F.div(F.div(self, other), other)),
 )  # fmt: skip
 define("rsub", "RsubBackward1", "self", lambda x, value: np.subtract(value, x), grad=lambda F, g, n: F.neg(g))
+define("remainder", "RemainderBackward0", "self", lambda x, value: np.remainder(x, value), grad=lambda F, g, n: g)
+define(
+    "remainder_tensor", "RemainderBackward1", "self other", _binary("remainder"), {"other": "other", "self": "other"},
+    self=lambda F, g, n, other, self: g,
+    other=lambda F, g, n, other, self: F.mul(F.neg(g), F.div_floor(self, other)),
+)  # fmt: skip
+define(
+    "div_floor", "DivBackward2", "self other", _binary("floor_divide"), {"other": "", "self": "other"},
+    self=lambda F, g, n, other, self: F.zeros_like(g), other=lambda F, g, n, other, self: F.zeros_like(g),
+)  # fmt: skip
 # Tensor with number, as PyTorch's own formulas do it: nothing is saved
 define(
     "mul_scalar", "MulBackward1", "self", lambda x, value: x * value,
@@ -183,7 +193,8 @@ define("cos", "CosBackward0", "self", quiet("cos"), "self", grad=lambda F, g, n,
 
 def erf(x: Any) -> Any:
     """The error function."""
-    return np.vectorize(math.erf, otypes=[x.dtype])(x) if x.size else x.copy()
+    flat = map(math.erf, x.ravel().tolist())
+    return np.fromiter(flat, x.dtype, x.size).reshape(x.shape)
 
 
 define(

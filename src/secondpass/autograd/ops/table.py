@@ -93,6 +93,8 @@ class Op:
     """The derivatives by edge."""
     matrices: int = 0
     """How many dimensions the last two inputs must have, or 0."""
+    at: tuple[int, ...] = ()
+    """Positions of `edges` among `inputs`; empty where they are the same."""
 
     def saved(self, needs: Collection[str]) -> tuple[str, ...]:
         """Names of the buffers a node keeps when these of its inputs need a gradient; () when none does."""
@@ -141,6 +143,6 @@ def define(
     )
     OPS[name] = Op(
         name, node, names, value, grads, rule, results, view, several, integral, plan, star, whole, edges,
-        tuple(grads.values()), matrices,
+        tuple(grads.values()), matrices, tuple(names.index(n) for n in edges) if edges != names else (),
     )  # fmt: skip
     setattr(values, name, value)

@@ -18,7 +18,7 @@ import ast
 from functools import cached_property
 
 from ..record import Carrier, Failure, Loop, Node, Pass, Place, Sighting, Step, Trace
-from ._source import assigned, source_of
+from ._source import Source, assigned, heads, source_of
 
 __all__ = ["LINEAR", "Reuse", "reuses"]
 
@@ -27,6 +27,9 @@ LINEAR = (
     "Squeeze", "Unsqueeze", "Expand", "Clone", "Select", "Slice", "Permute", "Transpose", "T", "To", "ToCopy", "Alias",
     "ReshapeAlias", "Unbind", "Split", "Index",
 )  # fmt: skip
+
+SUMMING = tuple(name for name in LINEAR if name not in ("Mul", "Neg", "RSub", "Rsub", "Index"))
+"""Linear operations that a sum of losses is made of. A product with something else makes another loss of it."""
 
 
 def is_linear(node: Node) -> bool:
@@ -67,6 +70,14 @@ class Reuse:
     def same_site(self) -> bool:
         """Whether both passes are the same call, reached in the same way."""
         return self.freed is not None and self.freed.stack == self.used.stack and bool(self.used.stack)
+
+    @cached_property
+    def same_call(self) -> bool:
+        """Whether both ran inside one and the same outer pass: no pass that is not nested began in between."""
+        freed = self.freed
+        if freed is None:
+            return False
+        return not any(freed.when < p.when <= self.used.when and not p.nested for p in self.trace.passes)
 
     @cached_property
     def same_root(self) -> bool:
@@ -187,9 +198,27 @@ class Reuse:
         if anywhere:
             best = sorted(anywhere, key=lambda s: _plainness(s.name, written))
             return Carrier(_as_written(best[0].name, written), best[0].kind)
+        flown = self._by_flow()
+        if flown:
+            return Carrier(flown, "attribute" if "." in flown else "local")
         if written:
             return Carrier(written[0], "attribute" if "." in written[0] else "slot" if "[" in written[0] else "local")
         return None
+
+    def _by_flow(self) -> str:
+        """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""
+        consumer = self.border[0][0]
+        if consumer is None:
+            return ""
+        for made in self.entry.stack:
+            for use in consumer.stack:
+                source = source_of(self.trace, made)
+                if source is None or (made.file, made.function) != (use.file, use.function):
+                    continue
+                found = _flow(source, set(source.targets(made.line)), use.line)
+                if found:
+                    return found
+        return ""
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
@@ -246,6 +275,11 @@ class Reuse:
         now = {s.name: s.number for s in self.trace.sightings if s.when == self.used.when}
         return any(s.name in now and now[s.name] != s.number for s in self.bound_then)
 
+    @cached_property
+    def later(self) -> bool:
+        """Whether the entry comes from an earlier iteration or call than the one that uses it."""
+        return self.crossed is not None or self.recurs or self.rebound or (self.recalled and bool(self.new))
+
     # -- what happened in between --------------------------------------------------------------------------------------
 
     @cached_property
@@ -273,8 +307,8 @@ class Reuse:
 
     @cached_property
     def linear_to_root(self) -> bool:
-        """Whether every new way from the root to an entry only adds up and scales."""
-        return all(is_linear(n) for n in self.new if self._leads_to_entry(n))
+        """Whether every new way from the root to an entry only adds up (and divides by a count)."""
+        return all(n.op.partition("Backward")[0] in SUMMING for n in self.new if self._leads_to_entry(n))
 
     def _leads_to_entry(self, node: Node) -> bool:
         wanted = {e.number for e in self.entries}
@@ -319,6 +353,35 @@ class Reuse:
             if lines:
                 return Place(place.file, max(before or lines), place.function)
         return None
+
+
+def _flow(source: Source, targets: set[str], line: int) -> str:
+    """Follows what a statement reads back to one of some targets; an attribute on the way is what carries it."""
+    stmt = source.statement(line)
+    todo = [(name, "") for part in (heads(stmt) if stmt is not None else ()) for name in _chains(part)]
+    seen: set[str] = set()
+    while todo:
+        name, carried = todo.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        carried = carried or (name if "." in name else "")
+        if name in targets:
+            return carried or name
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Assign) and name in map(ast.unparse, assigned(node)):
+                todo += [(n, carried) for n in _chains(node.value)]
+    return ""
+
+
+def _chains(node: ast.AST) -> list[str]:
+    """The names and attributes that an expression reads; what is assigned or called is not read."""
+    called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    return [
+        ast.unparse(n)
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load) and id(n) not in called
+    ]
 
 
 def _plainness(name: str, written: list[str]) -> tuple[int, int, int]:

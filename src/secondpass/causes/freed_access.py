@@ -70,11 +70,36 @@ never be freed.
 from __future__ import annotations
 
 from ..record import Carrier, Failure, Finding, Pass, Trace
-from ._finding import _place, pass_evidence, quoted, remedy
+from ._finding import _place, about_reuse, pass_evidence, quoted, remedy
+from ._reuse import Reuse
 
 CODE = "SP108"
 TITLE = "saved tensors are read after they were freed"
 REMEDIES = ("reorder", "other")
+RANK = 5
+
+
+def fits(reuse: Reuse) -> bool:
+    """One backward that meets what its own inner passes have freed: reentrant checkpoints that share a tensor."""
+    return reuse.freed is not None and reuse.freed.nested and reuse.freed.stack == reuse.used.stack and reuse.same_call
+
+
+def explain(reuse: Reuse) -> Finding:
+    """The tensor reaches several checkpointed blocks beside their arguments."""
+    carrier = reuse.carrier()
+    name = carrier.name if carrier else ""
+    shown = quoted(name, "a tensor")
+    message = f"{shown} reaches several checkpointed blocks without being their argument: the inner pass of one block freed its history, and the next one needs it again."
+    remedies = [
+        remedy(
+            "other",
+            "use checkpoint(..., use_reentrant=False), or give the tensor to the block as an argument",
+            "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by another way.",
+            target=name,
+            place=reuse.used.place,
+        )
+    ]
+    return about_reuse(CODE, "freed-access", reuse, message, carrier, remedies)
 
 
 def diagnose(trace: Trace) -> list[Finding]:

@@ -73,6 +73,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Cut, Failure, Finding, Trace
 from ._finding import _place, pass_evidence, quoted, remedy, root_text
+from .missing_create_graph import taken_without
 
 CODE = "SP301"
 TITLE = "the loss has no history"
@@ -95,7 +96,13 @@ _HOW = {
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Passes over a root without a node."""
-    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad"]
+    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)]
+
+
+def _is_gradient(trace: Trace, failure: Failure) -> bool:
+    """Whether what has no history is a gradient that was taken without one: that is missing-create-graph."""
+    used = trace.at(failure.when)
+    return used is not None and taken_without(trace, used) is not None
 
 
 def _explain(trace: Trace, failure: Failure) -> Finding:

@@ -75,10 +75,11 @@ trains and the paper says "with gradient penalty". Setting
 
 from __future__ import annotations
 
-from ..record import Finding
-from ._finding import about_reuse, quoted, remedy
-from ._flow import flows_into
+from ..record import Carrier, Finding, Pass, Trace
+from ._finding import about_reuse, pass_evidence, quoted, remedy
+from ._flow import flows_into, is_term_of
 from ._reuse import Reuse
+from ._source import source_of
 
 CODE = "SP109"
 TITLE = "a gradient is differentiated again but was computed without create_graph"
@@ -92,6 +93,53 @@ def fits(reuse: Reuse) -> bool:
     if freed is None or freed.kind != "grad" or freed.create:
         return False
     return flows_into(reuse.trace, freed, reuse.used)
+
+
+def taken_without(trace: Trace, later: Pass) -> Pass | None:
+    """The gradient, taken without a graph of its own, that a later pass starts from."""
+    before = [p for p in trace.passes if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok"]
+    return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Gradients without a graph that are differentiated again: those that fail, and those that do so in silence."""
+    found: dict[object, Finding] = {}
+    for failure in trace.failures:
+        used = trace.at(failure.when)
+        first = taken_without(trace, used) if failure.kind == "no-grad" and used is not None else None
+        if first is not None and used is not None:
+            found[first.place] = _constant(trace, first, used, "error")
+    if not any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        for first in trace.passes:
+            if first.kind != "grad" or first.create or first.nested or first.place in found:
+                continue
+            later = next((p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested), None)
+            if later is not None and is_term_of(trace, first, later):
+                found[first.place] = _constant(trace, first, later, "warning")
+    return list(found.values())
+
+
+def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
+    source = source_of(trace, first.place)
+    names = source.targets(first.place.line) if source is not None and first.place is not None else []
+    for place in first.stack[1:]:
+        outer = source_of(trace, place)
+        names = names or (outer.targets(place.line) if outer is not None else [])
+    name = names[0].strip("(),") if names else ""
+    shown = quoted(name, "A gradient")
+    end = "so there is nothing to differentiate." if severity == "error" else "so for the loss it is a constant, and trains nothing."
+    message = f"{shown} is a gradient that becomes part of a loss, but it was taken without create_graph=True: it has no history, {end}"
+    remedies = [
+        remedy("create-graph", "take that gradient with create_graph=True",
+               "A loss that contains a gradient must be differentiated through it; create_graph records how it was computed.",
+               safe=True, place=first.place),
+    ]  # fmt: skip
+    return Finding(
+        CODE, "missing-create-graph", severity, message,
+        failed=later.place if severity == "error" else first.place,
+        carrier=Carrier(name, "local") if name else None, built=first.place, freed=first.place, used=later.place,
+        evidence=tuple(pass_evidence(trace, later.when, {first.when: "without create_graph"})), remedies=tuple(remedies),
+    )  # fmt: skip
 
 
 def explain(reuse: Reuse) -> Finding:

@@ -8,6 +8,9 @@ History was carried from one iteration to the next, just as in
 pass complains. Each one walks the whole chain, back to the first iteration,
 and adds the gradients of all earlier iterations to those of this one.
 
+Or something was computed once, outside the loop, as in `hoisted-forward`: the
+gradient still flows, but the value is that of the first parameters.
+
 ## Why PyTorch does not refuse
 
 The check is made where a buffer is asked for. The derivative of a sum needs no
@@ -31,6 +34,8 @@ is carried on has a `grad_fn` when an iteration begins.
 
 - **detach**: cut where one iteration hands over to the next, as if it had
   failed: `average = average.detach() + ...`.
+- **recompute**: what was computed once, from parameters that move, belongs
+  into the loop.
 
 ## Example
 
@@ -78,7 +83,7 @@ from ._source import source_of
 
 CODE = "SP110"
 TITLE = "spent history is walked again without an error: gradients are counted twice"
-REMEDIES = ("detach",)
+REMEDIES = ("detach", "recompute")
 
 _VIEWS = ("View", "T", "Transpose", "Permute", "Expand", "Slice", "Select", "Squeeze", "Unsqueeze", "Alias", "AsStrided",
           "Unbind", "Split", "ReshapeAlias", "UnsafeView", "Narrow", "Detach")  # fmt: skip
@@ -104,16 +109,28 @@ def diagnose(trace: Trace) -> list[Finding]:
     found = []
     for seen in sites.values():
         grown = [(p, now) for (_, last), (p, now) in zip(seen, seen[1:], strict=False) if len(now) > len(last)]
+        stale = [(p, old) for p, now in seen if (old := {n for n in now if _stale(trace, p, trace.nodes[n])})]
         if len(grown) >= _TIMES:
-            found.append(_explain(trace, *grown[0]))
+            found.append(_explain(trace, *grown[0], grows=True))
+        elif len(stale) >= _TIMES:
+            found.append(_explain(trace, *stale[0], grows=False))
     return found
+
+
+def _stale(trace: Trace, used: Pass, node: Node) -> bool:
+    """Whether a node that is walked again was computed from parameters that a step has changed since."""
+    if not node.bent:
+        return False
+    freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and node.number in p.walked), None)
+    leaves = set(node.parents or ())
+    return freed is not None and any(freed.when < s.when < used.when and leaves & set(s.leaves or ()) for s in trace.steps)
 
 
 def _counts(node: Node | None) -> bool:
     return node is not None and node.leaf is None and node.op.partition("Backward")[0] not in _VIEWS
 
 
-def _explain(trace: Trace, used: Pass, again: set[int]) -> Finding:
+def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Finding:
     entry = trace.nodes[max(again)]
     freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and entry.number in p.walked), None)
     names = [s for s in trace.sightings if s.number in again]
@@ -121,11 +138,20 @@ def _explain(trace: Trace, used: Pass, again: set[int]) -> Finding:
     best = sorted(names, key=lambda s: (s.kind == "slot", s.name.count("."), len(s.name), -s.number))
     name = best[0].name if best else written[0] if written else ""
     place = entry.place or used.place
-    message = (
+    stale = (
+        f"{quoted(name, 'A tensor')} was computed once and is walked by every backward; it saved nothing, so PyTorch does not "
+        f"notice that the parameters behind it have moved since: its value is out of date."
+    )
+    message = stale if not grows else (
         f"{quoted(name, 'A tensor')} brings history that a backward has already walked into the next one; nothing in it was "
         f"saved, so PyTorch does not notice and counts its gradients again at every pass."
     )
-    remedies = [
+    again_each_time = remedy(
+        "recompute", f"compute {quoted(name, 'it')} again in every iteration",
+        "It depends on parameters that every step changes.", target=name, place=place,
+    )  # fmt: skip
+    remedies = [] if grows else [again_each_time]
+    remedies += [
         remedy("detach", f"detach {quoted(name, 'it')} where it goes from one iteration to the next",
                "Its values should go on; its gradients have been counted.", target=name, place=place),
     ]  # fmt: skip

@@ -97,15 +97,15 @@ _HOLDING = {"TensorDataset", "DataLoader", "deque", "ReplayBuffer"}
 
 def fits(reuse: Reuse) -> bool:
     """The entry lies in a container across iterations, and nothing is built on from it."""
-    if reuse.recurs or not reuse.fresh:
+    if reuse.recurs or not reuse.new:
         return False
     if reuse.crossed is None and reuse.outside is None and not reuse.recalled:
         return False
     if reuse.crossed is None and reuse.updated is False:
         return False
-    slots = [s for s in reuse.bound_now if s.kind == "slot"]
+    slots = [s for s in reuse.bound_now if "[" in s.name]
     if reuse.crossed is not None:
-        return bool(slots) and bool(reuse.bound_all_along)
+        return bool(slots) and bool(reuse.bound_all_along) or (not reuse.rebound and _stored_by_source(reuse))
     return _stored_by_source(reuse) or any(_is_store(s.name) for s in slots)
 
 

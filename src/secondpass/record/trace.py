@@ -51,6 +51,8 @@ class Node:
     """A leaf's name (`encoder.weight`), or "" for a leaf without one."""
     spent: bool | None = None
     """Whether its buffers are gone, as seen when the trace was taken."""
+    bent: bool | None = None
+    """Whether the root of the pass that walked it again depends on it by more than sums and scalings."""
     loops: tuple[Loop, ...] | None = None
     """The user's loops that were running when it was built, innermost first; None where loops are not known."""
 

@@ -61,11 +61,20 @@ def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any
     key = tuple(
         (f.f_code.co_filename, line, f.f_code.co_qualname) for f, line in _frames(traceback) if watcher.files.mine(f.f_code)
     )
-    nodes = [v for _, v in _names(traceback) if hasattr(v, "next_functions") and hasattr(v, "_sequence_nr")]
-    node = next((n for n in nodes if not is_leaf(n) and n._sequence_nr() != LEAF and spent(n)), None)
-    return key, node
+    return key, next((v for _, v in _names(traceback) if _is_spent_node(v)), None)
+
+
+def _is_spent_node(value: Any) -> bool:
+    if isinstance(value, type) or not hasattr(value, "next_functions") or not hasattr(value, "_sequence_nr"):
+        return False
+    try:
+        return not is_leaf(value) and value._sequence_nr() != LEAF and bool(spent(value))
+    except Exception:
+        return False
 
 
 def _names(traceback: TracebackType | None) -> list[tuple[str, Any]]:
-    """Locals of the frames, innermost first."""
-    return [item for frame, _ in _frames(traceback) for item in list(frame.f_locals.items())]
+    """Locals of the frames, innermost first, then what they have as attributes (`ctx` kept on an object or a class)."""
+    local = [item for frame, _ in _frames(traceback) for item in list(frame.f_locals.items())]
+    inside = [(f"{name}.{key}", v) for name, value in local for key, v in list(getattr(value, "__dict__", {}).items())]
+    return local + inside

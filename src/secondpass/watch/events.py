@@ -8,9 +8,13 @@ from typing import Any
 
 from .names import Snapshot
 
-__all__ = ["Ledger", "PassNote", "StepNote"]
+__all__ = ["Ledger", "PassNote", "Reused", "StepNote"]
 
 _HEAD, _TAIL = 256, 512
+
+
+Reused = tuple[int, str, tuple[int, ...], bool]
+"""A node's number and operation, the leaves behind it, and whether the root depends on it by more than sums."""
 
 
 class PassNote:
@@ -32,8 +36,8 @@ class PassNote:
         self.kept: int | None = None
         self.shot: Snapshot | None = None
         self.walked: frozenset[int] | None = None
-        self.reused: tuple[tuple[int, str], ...] = ()
-        """Nodes (number, operation) that a freeing pass had walked before."""
+        self.reused: tuple[Reused, ...] = ()
+        """Nodes that a freeing pass had walked before."""
 
 
 class StepNote:

@@ -33,12 +33,12 @@ class Guess:
     def __init__(self, watcher: Watcher, frames: list[FrameType], key: tuple[Any, ...], outputs: list[Any]) -> None:
         self.tensors: dict[str, Any] = {}
         look(frames, self.tensors)
-        self.roots: tuple[int, ...] = ()
         self.earlier = key
         self.name: tuple[str, int] | None = None
         """The name that held the state of the last iteration, and its node then."""
         own = edges(outputs)
         self.graph = walk(own, _LIMIT) or {}
+        self.roots = tuple(watcher.number(n) for n in own)  # rule 4
         self.border = max((n._sequence_nr() for n in own if not is_leaf(n)), default=0)
         if key:
             file, line, _ = key[0]
@@ -61,7 +61,7 @@ class Guess:
         if loops:
             again = self._recurrence() or self._hoisted(function, loops[0])
             if again is not None:
-                self.border = again
+                self.roots, self.border = (), again
 
     def _recurrence(self) -> int | None:
         """Rule 2."""

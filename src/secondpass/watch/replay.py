@@ -45,19 +45,14 @@ def changed(node: Any) -> str | None:
             raw = getattr(node, name)
         except (RuntimeError, AttributeError):
             continue
-        for one in raw if isinstance(raw, (list, tuple)) else (raw,):
-            if one.data is None or one.unpack_hook is not None:
-                continue
-            try:
-                one.unpack() if hasattr(one, "unpack") else getattr(node, name.replace("_raw", "", 1))
-            except RuntimeError as error:
-                if "inplace operation" in str(error):
-                    return name.removeprefix("_raw_saved_")
-            except TypeError:
-                # `unpack` wants the node on some versions; the named attribute does it by itself.
-                try:
-                    getattr(node, name.replace("_raw", "", 1))
-                except RuntimeError as error:
-                    if "inplace operation" in str(error):
-                        return name.removeprefix("_raw_saved_")
+        if any(one.unpack_hook is not None for one in (raw if isinstance(raw, (list, tuple)) else (raw,))):
+            continue  # reading it would run user code
+        try:
+            # The named attribute, not `unpack`: a node's own output can only be unpacked together with the node.
+            getattr(node, name.replace("_raw", "", 1))
+        except RuntimeError as error:
+            if "inplace operation" in str(error):
+                return name.removeprefix("_raw_saved_")
+        except AttributeError:
+            continue
     return None

@@ -18,6 +18,7 @@ from .writes import find_write
 __all__ = ["build"]
 
 _NODES = 20_000
+_RECENT = 6
 
 
 def build(watcher: Watcher, graph: Graph | None = None, *, ended: bool = False) -> Trace:
@@ -159,8 +160,21 @@ class _Builder:
         if self.graph is not None:
             shots = [(w, s) for w, s in shots if w != self.graph.failed.note.when]
             shots.append((self.graph.failed.note.when, self.graph.shot))
+            found += self._by_offset()
         for when, shot in shots:
             found += [Sighting(when, s.name, s.kind, s.number, s.spent, s.function) for s in shot.names]
+        return found
+
+    def _by_offset(self) -> list[Sighting]:
+        """Names at the last passes that were not looked at. In a steady loop a name's node is always equally far from the
+        pass, so an earlier look at the same call site tells which name was where."""
+        found = []
+        looked = {n.key: n for n in self.notes if n.shot is not None}
+        for note in [n for n in self.notes[-_RECENT:] if n.shot is None and n.key in looked]:
+            like = looked[note.key]
+            for seen in like.shot.names if like.shot is not None else ():
+                number = note.entry - (like.entry - seen.number)
+                found.append(Sighting(note.when, seen.name, seen.kind, number, None, seen.function))
         return found
 
     def _holdings(self) -> list[Holding]:
@@ -227,10 +241,14 @@ class _Builder:
         found = {}
         log = self.watcher.log
         for note in self.notes:
-            for number, op in note.reused[:64]:
+            for number, op, leaves, bent in note.reused:
                 at = log.find(number) if log is not None else None
                 stack = tuple(self.timeline.place(s) for s, _ in log.stack(at)) if log and self.timeline and at is not None else ()
-                found[number] = Node(number, op, place=stack[0] if stack else None, stack=stack, spent=True)
+                known = found.get(number)
+                found[number] = Node(
+                    number, op, leaves, place=stack[0] if stack else None, stack=stack, spent=True,
+                    bent=bent or bool(known and known.bent),
+                )  # fmt: skip
         return found
 
     def _writes_and_failures(self) -> tuple[tuple[Write, ...], tuple[Failure, ...]]:

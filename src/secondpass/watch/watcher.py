@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch.compiler import is_compiling
 
-from .events import Ledger, PassNote, StepNote
+from .events import Ledger, PassNote, Reused, StepNote
 from .files import Files
 from .grads import Grads
 from .graph import LEAF, Leaves, buffers, edges, is_leaf, walk
@@ -34,6 +34,7 @@ __all__ = ["Watcher"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
 _WALK = 20_000
+_SUMMING = ("Add", "Sub", "Mul", "Div", "Neg", "Sum", "Mean", "Stack", "Cat", "View", "Squeeze", "Unsqueeze", "Select")
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
 
 
@@ -194,21 +195,27 @@ class Watcher:
         if graph is not None:
             ran = executed(graph, inputs)
             note.walked = frozenset(self.number(n) for n in ran)
-            note.reused = self._reused(note, ran)
+            note.reused = self._reused(note, graph, ran, roots)
             if note.retain and not note.create and note.iteration <= 2:
                 note.kept = kept_bytes(graph)
         self._spent_time += time.perf_counter() - began
 
-    def _reused(self, note: PassNote, ran: set[Any]) -> tuple[tuple[int, str], ...]:
+    def _reused(self, note: PassNote, graph: dict[Any, Any], ran: set[Any], roots: list[Any]) -> tuple[Reused, ...]:
         """Nodes that an earlier pass had walked and freed, and that this one walks again."""
         earlier = [n for n in self.ledger.pass_notes()[-8:] if n.walked is not None and not n.retain and n.thread == note.thread]
         if not earlier:
             return ()
         newest = max(n.entry for n in earlier)
         old = [n for n in ran if not is_leaf(n) and n._sequence_nr() < newest]
-        return tuple(
-            (number, n.name()) for n in old if any((number := n._sequence_nr()) in (e.walked or ()) for e in earlier)
-        )
+        again = {n for n in old if any(n._sequence_nr() in (e.walked or ()) for e in earlier)}
+        if not again:
+            return ()
+        bent = beyond_sums(graph, roots)
+        found = []
+        for n in sorted(again, key=lambda n: -n._sequence_nr())[:64]:
+            leaves = tuple(self.leaves.number(x.variable) for x in walk([n], _WALK) or () if is_leaf(x) and x.variable is not None)
+            found.append((n._sequence_nr(), n.name(), leaves, n in bent))
+        return tuple(found)
 
     def _leave(self, note: PassNote) -> None:
         self._depth.value = getattr(self._depth, "value", 1) - 1
@@ -271,6 +278,25 @@ def _storage(tensor: torch.Tensor) -> int:
         return tensor.untyped_storage()._cdata
     except (RuntimeError, NotImplementedError):
         return 0
+
+
+def beyond_sums(graph: dict[Any, tuple[Any, ...]], roots: list[Any]) -> set[Any]:
+    """The nodes that the root depends on other than by sums and scalings: there a stale value makes a wrong gradient."""
+    straight, todo = set(), list(roots)
+    while todo:
+        node = todo.pop()
+        if node not in straight:
+            straight.add(node)
+            if node.name().startswith(_SUMMING):
+                todo.extend(graph.get(node, ()))
+    bent: set[Any] = set()
+    todo = [p for n in straight if not n.name().startswith(_SUMMING) for p in graph.get(n, ())]
+    while todo:
+        node = todo.pop()
+        if node not in bent:
+            bent.add(node)
+            todo.extend(graph.get(node, ()))
+    return bent
 
 
 def executed(graph: dict[Any, tuple[Any, ...]], inputs: list[Any]) -> set[Any]:

@@ -232,12 +232,11 @@ class Trace:
     def _fail(self, error: BaseException, when: int) -> None:
         kind, node = getattr(error, "kind", "other"), getattr(error, "node", None)
         saved = getattr(error, "saved", None)
-        entry = (
-            next((e for e in node.saved if e[0] == saved and isinstance(e[2], Tensor)), None)
-            if node is not None
-            else None
-        )
-        leaf = self._leaf(entry[2]) if entry is not None and entry[2]._req and entry[2]._fn is None else None
+        buffers = () if node is None else node.saved
+        tensor = next((e[2] for e in buffers if e[0] == saved and isinstance(e[2], Tensor)), None)
+        if tensor is not None and tensor._base is not None:
+            tensor = tensor._base  # a linear layer saves a view of its weight
+        leaf = self._leaf(tensor) if tensor is not None and tensor._req and tensor._fn is None else None
         self._events.append(record.Failure(
             when, kind if kind in _KINDS else "other", str(error), None if node is None else self._number(node),
             place(here()), stack(), saved=saved, leaf=leaf,

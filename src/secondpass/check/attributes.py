@@ -47,7 +47,7 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
         return getattr(owner, name, None)
     if isinstance(owner, GradFunction):
         return read(m, owner, name)
-    if owner is None:
+    if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
         raise Raised("AttributeError")
     return method(m, owner, name)
 
@@ -80,9 +80,9 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         return Dict(owner.attrs)
     items = owner.hidden.get("items")
     if items is not None:
+        if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
+            return items[name]
         return method(m, items, name)
-    if owner.hidden.get("entries") is not None and name in owner.hidden["entries"]:
-        return owner.hidden["entries"][name]
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
         from .calls import call

@@ -108,8 +108,12 @@ class Engine:
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
+        self._retained: list[tuple[int, set[GraphNode]]] = []
+        """(index of the pass, what it may have walked) of the passes that kept their graph."""
         self.written: list[int] = []
-        """Serial numbers of the memory that was changed in place, in order."""
+        """Serial numbers of the memory that was changed, one for each of `writes`."""
+        self.changed: int | None = None
+        """Serial number of the memory whose change a pass failed on."""
         self._cut_sites: set[tuple[Any, ...]] = set()
 
     # building ---------------------------------------------------------------------------------------------------------
@@ -210,6 +214,9 @@ class Engine:
             leaf.store.version += 1
             leaf.store.writer = place
             self.writes.append(Write(when, leaf.name, leaf.node.number, place, "step"))
+            self.written.append(leaf.store.serial)
+        if any(leaf.has is not False for leaf in leaves or ()):
+            empty = []  # some gradients are there: the others may belong to a branch that is not trained now
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.steps.append(
             Step(when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
@@ -249,12 +256,15 @@ class Engine:
             create=create is True,
             place=place,
             stack=stack,
-            walked=frozenset(n.number for n in certain),
+            walked=frozenset(n.number for n in certain if not n.opaque),
             iteration=iteration,
             loops=loops,
             nested=nested,
         )
-        self._doubt_retains(maybe)
+        dim = maybe | {n for n in certain if n.opaque}
+        self._doubt_retains(dim)
+        if record["retain"]:
+            self._retained.append((len(self.passes), certain | maybe))
         self.doubtful = self.doubtful or bool(maybe)
         refused = self._refusal(roots, nodes, certain)
         if refused:
@@ -293,6 +303,7 @@ class Engine:
                 if store.doubt:
                     return None
                 if store.version != version:
+                    self.changed = store.serial
                     leaf = store.leaf.node.number if store.leaf else None
                     return (
                         {"kind": "inplace", "node": node.number, "saved": name, "leaf": leaf},
@@ -331,13 +342,11 @@ class Engine:
                 found.add(node)
         return found
 
-    def _doubt_retains(self, maybe: set[GraphNode]) -> None:
+    def _doubt_retains(self, dim: set[GraphNode]) -> None:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
-        if maybe:
-            numbers = {n.number for n in maybe}
-            for index, one in enumerate(self.passes):
-                if one.retain and one.walked is not None and not numbers.isdisjoint(one.walked):
-                    self.passes[index] = dataclasses.replace(one, retain=False, create=one.create)
+        for index, kept in self._retained if dim else ():
+            if not dim.isdisjoint(kept):
+                self.passes[index] = dataclasses.replace(self.passes[index], retain=False)
 
     def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
         for node in certain:

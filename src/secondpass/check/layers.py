@@ -110,7 +110,12 @@ def _self(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def _register(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner, name = args[0], args[1] if len(args) > 1 else kwargs.get("name")
     value = args[2] if len(args) > 2 else next((kwargs[k] for k in ("tensor", "param", "module") if k in kwargs), None)
-    if isinstance(name, str):
+    items = owner.hidden.get("items")
+    if isinstance(items, list):
+        items.append(value)
+    elif isinstance(items, dict) and isinstance(name, str):
+        items[name] = value
+    elif isinstance(name, str):
         owner.attrs[name] = value
     else:
         owner.attrs[f"<{len(owner.attrs)}>"] = value

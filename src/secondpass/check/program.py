@@ -59,7 +59,13 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
         found = diagnose(trace(m, sources, ended))
-        made.findings = tuple(f for f in found if whole or not ended or f.severity == "error")
+        failed = {f.place for f in m.engine.failures}
+        made.findings = tuple(
+            f
+            for f in found
+            # What is silent is judged by a whole reading; and a place that failed was not silent.
+            if (whole or not ended or f.severity == "error") and not (f.code == "SP110" and f.failed in failed)
+        )
     return made
 
 

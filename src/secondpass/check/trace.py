@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ..record import Holding, Node, Owner, Place, Trace
+from ..record import Holding, Node, Owner, Place, Trace, Write
 from .graph import Engine
 from .machine import Machine
 
@@ -35,6 +35,13 @@ def _running(engine: Engine) -> Iterator[Holding]:
         last[seen.name] = (seen.number, length)
         if length:
             yield Holding(seen.when, seen.name, "running", length, (seen.name,))
+
+
+def _writes(engine: Engine) -> Iterator[Write]:
+    """The writes; where a pass failed on changed memory, only those that changed it."""
+    for write, serial in zip(engine.writes, engine.written, strict=True):
+        if engine.changed is None or engine.changed == serial:
+            yield write
 
 
 def _owners(engine: Engine) -> Iterator[Owner]:
@@ -67,7 +74,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         passes=tuple(engine.passes),
         steps=tuple(engine.steps),
         zero_grads=tuple(engine.zeros),
-        writes=tuple(engine.writes),
+        writes=tuple(_writes(engine)),
         cuts=tuple(engine.cuts),
         sightings=tuple(engine.sightings),
         holdings=(*engine.holdings, *_running(engine)),

@@ -1,0 +1,13 @@
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(10, 4, 3):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if x.mean() > 0:
+        pass
+    opt.step()  # SP405

@@ -102,20 +102,24 @@ def _lines(text: str) -> list[str]:
 def edits_of(file: str, old: str, new: str) -> tuple[Edit, ...]:
     """The difference as edits of whole lines.
 
-    An edit's `old` says which lines go, so it must tell "one empty line" from "nothing": a hunk that begins or ends
-    with an empty line takes in a neighbour.
+    An edit's `old` says which lines go, so it must tell "one empty line" from "nothing": a hunk of one empty line takes
+    in a neighbour.
     """
     a, b = _lines(old), _lines(new)
     hunks = [op[1:] for op in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if op[0] != "equal"]
     edits = []
     for i1, i2, j1, j2 in hunks:
-        if (i1 < i2 and not "".join(a[i1:i2]).strip()) or (j1 < j2 and not "".join(b[j1:j2]).strip()):
+        if _blank(a[i1:i2]) or _blank(b[j1:j2]):
             if i1 > 0 and j1 > 0:
                 i1, j1 = i1 - 1, j1 - 1
             elif i2 < len(a) and j2 < len(b):
                 i2, j2 = i2 + 1, j2 + 1
         edits.append(Edit(file, i1 + 1, _joined(a[i1:i2]), _joined(b[j1:j2])))
     return tuple(edits)
+
+
+def _blank(lines: list[str]) -> bool:
+    return len(lines) == 1 and not lines[0].strip("\r\n")
 
 
 def _joined(lines: list[str]) -> str:

@@ -43,15 +43,19 @@ def _at(source: Source, statement: cst.BaseStatement, name: str, project: Projec
     small = statement.body[0]
     target = base_of(name)
     if isinstance(small, cst.AugAssign) and (not target or dotted(small.target) == target):
-        patch = Patch()
-        patch.replace(source, small.value, attached(source, small.value, ".item()"))
-        yield Way(patch, f"Add the number to `{dotted(small.target)}`", safe=True, why=_WHY)
+        yield Way(_numbers(source, small.value), f"Add the number to `{dotted(small.target)}`", safe=True, why=_WHY)
     elif isinstance(small, cst.Assign) and isinstance(small.value, cst.BinaryOperation):
         for side, other in ((small.value.left, small.value.right), (small.value.right, small.value.left)):
             if dotted(small.targets[0].target) in names_read(side):
-                patch = Patch()
-                patch.replace(source, other, attached(source, other, ".item()"))
-                yield Way(patch, f"Add the number to `{dotted(small.targets[0].target)}`", safe=True, why=_WHY)
+                yield Way(_numbers(source, other), f"Add the number to `{dotted(small.targets[0].target)}`", safe=True, why=_WHY)
+
+
+def _numbers(source: Source, value: cst.BaseExpression) -> Patch:
+    """The number of a tensor, or of each in a list."""
+    patch = Patch()
+    for node in [e.value for e in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]:
+        patch.replace(source, node, attached(source, node, ".item()"))
+    return patch
 
 
 def _entries(source: Source, statement: cst.BaseStatement, project: Project) -> Iterator[Way]:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Edits are whole lines that can be applied again; nothing else of the text changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secondpass.record import Edit
+from secondpass.remedies._patch import apply_edits, diff_of, edits_of
+
+_TEXT = st.lists(st.sampled_from(["", "a = 1", "    b = 2", "c", "# d"]), max_size=8)
+
+
+@given(_TEXT, _TEXT, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_edits_lead_from_old_to_new(old: list[str], new: list[str], newline: str, last: bool) -> None:
+    end = newline if last else ""
+    before = newline.join(old) + (end if old and old[-1] else "")
+    after = newline.join(new) + (end if new and new[-1] else "")
+    if not before.strip() or not after.strip() or before.endswith(("\n", "\r")) != after.endswith(("\n", "\r")):
+        return
+    if newline == "\r\n" and "\r\n" not in before:
+        return
+    assert apply_edits(before, list(edits_of("m.py", before, after))) == after
+
+
+def test_an_edit_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"m\.py:1"):
+        apply_edits("x = 1\n", [Edit("m.py", 1, "y = 1", "y = 2")])
+
+
+def test_a_blank_line_goes_with_a_neighbour() -> None:
+    (edit,) = edits_of("m.py", "a\n\nb\n", "a\nb\n")
+    assert edit.old, "an empty `old` means an insertion"
+    assert apply_edits("a\n\nb\n", [edit]) == "a\nb\n"
+
+
+def test_diff_names_every_file() -> None:
+    text = diff_of({"a.py": "x\n", "b.py": "y\n"}, {"a.py": "z\n", "b.py": "w\n"})
+    assert [line for line in text.splitlines() if line.startswith("+++")] == ["+++ b/a.py", "+++ b/b.py"]

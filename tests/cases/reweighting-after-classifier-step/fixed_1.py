@@ -19,7 +19,7 @@ def update(idx):
     loss_w = -(w * each).mean() + (w - 0.5).pow(2).mean()
     opt.zero_grad()
     opt_w.zero_grad()
-    loss_w.backward(retain_graph=True, inputs=list(weights.parameters()))
+    loss_w.backward(inputs=list(weights.parameters()))
     loss.backward(inputs=list(net.parameters()))
     opt.step()
     opt_w.step()

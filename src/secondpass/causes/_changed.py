@@ -7,6 +7,7 @@ from typing import Any
 
 from ..record import Carrier, Failure, Finding, Node, Pass, Remedy, Step, Trace, Write
 from ._finding import _place, pass_evidence, root_text
+from ._reuse import kept_from_before
 
 __all__ = ["Changed", "about_change", "changes"]
 
@@ -56,7 +57,8 @@ class Changed:
 
 def changes(trace: Trace) -> list[Changed]:
     """Every in-place error of a trace."""
-    return [Changed(trace, f) for f in trace.failures if f.kind == "inplace"]
+    found = [Changed(trace, f) for f in trace.failures if f.kind == "inplace"]
+    return [c for c in found if not (c.node and c.used and kept_from_before(trace, c.node, c.used))]
 
 
 def about_change(code: str, cause: str, change: Changed, message: str, remedies: list[Remedy]) -> Finding:

@@ -20,7 +20,7 @@ from functools import cached_property
 from ..record import Carrier, Failure, Loop, Node, Pass, Place, Sighting, Step, Trace
 from ._source import Source, assigned, heads, source_of
 
-__all__ = ["LINEAR", "Reuse", "reuses"]
+__all__ = ["LINEAR", "Reuse", "kept_from_before", "reuses"]
 
 LINEAR = (
     "Add", "Sub", "RSub", "Rsub", "Mul", "Div", "Neg", "Sum", "Mean", "Stack", "Cat", "View", "UnsafeView", "Reshape",
@@ -42,9 +42,24 @@ def reuses(trace: Trace) -> list[Reuse]:
     found = []
     for failure in trace.failures:
         used = trace.at(failure.when)
-        if failure.kind == "backward-twice" and failure.node in trace.nodes and used is not None:
-            found.append(Reuse(trace, failure, used, trace.nodes[failure.node]))
+        if failure.node not in trace.nodes or used is None:
+            continue
+        node = trace.nodes[failure.node]
+        if failure.kind == "backward-twice" or (failure.kind == "inplace" and kept_from_before(trace, node, used)):
+            found.append(Reuse(trace, failure, used, node))
     return found
+
+
+def kept_from_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
+    """The pass of an earlier iteration that kept a node (`retain_graph=True`) which this one walks again.
+
+    People meet the backward-twice error, keep the graph, and then meet an in-place error: a step has changed what the
+    old graph saved. What is wrong is still that the old graph is reached at all.
+    """
+    for p in reversed(trace.passes):
+        if p.when < used.when and p.retain and p.stack == used.stack and p.walked is not None and node.number in p.walked:
+            return p
+    return None
 
 
 class Reuse:
@@ -57,7 +72,9 @@ class Reuse:
 
     @cached_property
     def freed(self) -> Pass | None:
-        """The pass that spent the failing node."""
+        """The pass that spent the failing node (or, for an in-place error, kept it)."""
+        if self.failure.kind == "inplace":
+            return kept_from_before(self.trace, self.node, self.used)
         before = [p for p in self.trace.passes if p.when < self.used.when and p.frees]
         known = [p for p in before if p.walked is not None and self.node.number in p.walked]
         if known:
@@ -193,17 +210,27 @@ class Reuse:
         for group in groups:
             best = sorted(group, key=lambda s: _plainness(s.name, written))
             if best:
-                return Carrier(_as_written(best[0].name, written), best[0].kind)
+                return Carrier(_as_written(best[0].name, written, self._assignments), best[0].kind)
         anywhere = [s for e in self.entries for s in self.sightings(e)]
         if anywhere:
             best = sorted(anywhere, key=lambda s: _plainness(s.name, written))
-            return Carrier(_as_written(best[0].name, written), best[0].kind)
+            return Carrier(_as_written(best[0].name, written, self._assignments), best[0].kind)
         flown = self._by_flow()
         if flown:
             return Carrier(flown, "attribute" if "." in flown else "local")
         if written:
             return Carrier(written[0], "attribute" if "." in written[0] else "slot" if "[" in written[0] else "local")
         return None
+
+    @cached_property
+    def _assignments(self) -> frozenset[str]:
+        """Everything that the user's files assign to."""
+        found: set[str] = set()
+        for file in self.trace.sources:
+            source = source_of(self.trace, Place(file, 1))
+            for node in ast.walk(source.tree) if source is not None else ():
+                found.update(ast.unparse(t) for t in assigned(node)) if isinstance(node, ast.stmt) else None
+        return frozenset(found)
 
     def _by_flow(self) -> str:
         """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""
@@ -310,6 +337,11 @@ class Reuse:
         """Whether every new way from the root to an entry only adds up (and divides by a count)."""
         return all(n.op.partition("Backward")[0] in SUMMING for n in self.new if self._leads_to_entry(n))
 
+    @cached_property
+    def scaled_to_root(self) -> bool:
+        """The same with scalings allowed: a moving average of losses."""
+        return all(is_linear(n) for n in self.new if self._leads_to_entry(n))
+
     def _leads_to_entry(self, node: Node) -> bool:
         wanted = {e.number for e in self.entries}
         return any(n.number in wanted for n in self.trace.history(node.number))
@@ -389,15 +421,13 @@ def _plainness(name: str, written: list[str]) -> tuple[int, int, int]:
     return (0 if name in written else 1, name.count(".") + name.count("["), len(name))
 
 
-def _as_written(name: str, written: list[str]) -> str:
+def _as_written(name: str, written: list[str], assignments: frozenset[str] = frozenset()) -> str:
     """`meters["loss"].total` is `self.total` where the class itself writes it."""
     if name in written or "." not in name:
         return name
-    attribute = name.rpartition(".")[2]
-    for own in written:
-        if own == f"self.{attribute}":
-            return own
-    return name
+    own = f"self.{name.rpartition('.')[2]}"
+    # Further than one attribute away, the name that its own class uses says more than the way to it.
+    return own if own in written or (name.count(".") > 1 and own in assignments) else name
 
 
 def expression(node: ast.AST | None) -> str:

@@ -91,7 +91,7 @@ def fits(reuse: Reuse) -> bool:
     """The old loss is only added to the new one, and the first pass had gone through it."""
     if reuse.bound_all_along and not any(s.kind == "slot" for s in reuse.bound_all_along) and not reuse.recurs:
         return False  # one and the same term in both sums: built once, not piled up
-    return reuse.later and bool(reuse.new) and reuse.linear_to_root and reuse.entry_was_loss
+    return reuse.later and bool(reuse.new) and (reuse.linear_to_root if not reuse.recurs else reuse.scaled_to_root) and reuse.entry_was_loss
 
 
 def explain(reuse: Reuse) -> Finding:

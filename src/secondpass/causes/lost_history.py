@@ -71,6 +71,8 @@ no parameter gets a gradient, and training does nothing, without an error.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..record import Carrier, Cut, Failure, Finding, Trace
 from ._finding import _place, pass_evidence, quoted, remedy, root_text
 from .missing_create_graph import taken_without
@@ -96,7 +98,21 @@ _HOW = {
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Passes over a root without a node."""
-    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)]
+    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)] + _silent(trace)
+
+
+def _silent(trace: Trace) -> list[Finding]:
+    """Passes that start from a leaf which nobody trains: a loss without history that was made to require a gradient."""
+    owned = {n for o in trace.owners for n in o.leaves}
+    bare = [
+        p for p in trace.passes if p.roots and max(p.roots) < 0 and not owned & set(p.roots) and p.kind == "backward" and not p.nested
+    ]
+    if len(bare) < 2 or not trace.owners or not trace.steps or any(not f.swallowed for f in trace.failures):
+        return []
+    first = bare[0]
+    finding = _explain(trace, Failure(first.when, "no-grad", place=first.place, stack=first.stack))
+    message = finding.message.replace("so there is nothing to send back", "so its backward reaches no parameter", 1)
+    return [replace(finding, severity="warning", message=message)]
 
 
 def _is_gradient(trace: Trace, failure: Failure) -> bool:

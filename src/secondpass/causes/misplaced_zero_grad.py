@@ -70,15 +70,19 @@ that pile up (`missing-zero-grad`).
 
 from __future__ import annotations
 
+import ast
 from itertools import pairwise
 
-from ..record import Finding, Step, Trace
+from ..record import Finding, Pass, Place, Step, Trace
 from ._finding import quoted, remedy
 from ._silent import warning
+from ._source import source_of
 
 CODE = "SP404"
 TITLE = "gradients are wiped before the step uses them"
 REMEDIES = ("reorder",)
+
+_TIMES = 3
 
 
 def diagnose(trace: Trace) -> list[Finding]:
@@ -86,9 +90,53 @@ def diagnose(trace: Trace) -> list[Finding]:
     by_optimizer: dict[tuple[str, object], list[Step]] = {}
     for step in trace.steps:
         by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
-    return [
+    found = [
         _explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))
     ]
+    return found or _wasted(trace)
+
+
+def _wasted(trace: Trace) -> list[Finding]:
+    """Call sites most of whose gradients are cleared before a step comes, while steps do use the others.
+
+    A pass that is only made for the gradient of an input (an attack, a saliency map) stands at a place of its own, and
+    no step uses it; a batch that is skipped now and then is the exception.
+    """
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    sites: dict[object, list[Pass]] = {}
+    for p in trace.passes:
+        if p.kind == "backward" and not p.nested and p.inputs is None:
+            sites.setdefault(p.stack, []).append(p)
+    found = []
+    for passes in sites.values():
+        lost = [p for p in passes if p.wasted]
+        used = [p for p in passes if not p.wasted]
+        if len(lost) >= 2 * _TIMES and len(used) >= _TIMES and len(lost) >= len(used):
+            message = (
+                f"{len(lost)} of {len(passes)} backward passes at {passes[0].place} were in vain: their gradients were "
+                "cleared before a step used them."
+            )
+            remedies = [
+                remedy("reorder", "clear the gradients once per step, right after it",
+                       "Gradients add up from pass to pass until the step; clearing them in between throws them away.",
+                       place=passes[0].place),
+            ]  # fmt: skip
+            found.append(warning(CODE, "misplaced-zero-grad", message, _cleared_at(trace, passes[0]), remedies, used=passes[0].place))
+    return found
+
+
+def _cleared_at(trace: Trace, one: Pass) -> Place | None:
+    """The line that clears gradients nearest before a pass in its function, else the pass itself."""
+    for place in one.stack:
+        source = source_of(trace, place)
+        if source is None:
+            continue
+        function = source.function(place.line)
+        lines = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("zero_grad")]
+        if lines:
+            return Place(place.file, max([n for n in lines if n <= place.line] or lines), place.function)
+    return one.place
 
 
 def _wiped(trace: Trace, last: Step, step: Step) -> bool:

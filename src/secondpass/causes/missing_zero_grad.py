@@ -92,19 +92,26 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 def _piles(steps: list[Step]) -> bool:
     later = [s for s in steps[1:] if not s.inside]
-    return len(later) >= _TIMES and all(s.piled for s in later)
+    piled = sum(1 for s in later if s.piled)
+    # What a step has applied is never to be applied again, so now and then is too often; but a single time may be an
+    # accident of how gradients were looked at.
+    return piled >= _TIMES and 2 * piled >= len(later)
 
 
 def _explain(trace: Trace, steps: list[Step]) -> Finding:
     step = steps[-1]
     before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
     place = before[-1].place if before else step.place
-    name = quoted(step.optimizer, "the optimizer")
-    message = f"Gradients are never cleared: every step of {name} applies the gradients of all earlier steps again."
+    later = [s for s in steps[1:] if not s.inside]
+    whose = f"of {quoted(step.optimizer, 'the optimizer')}" if step.optimizer else "made by hand"
+    often = "never" if all(s.piled for s in later) else "too seldom"
+    message = f"Gradients are {often} cleared: steps {whose} apply the gradients of earlier steps again."
     remedies = [
         remedy(
             "add-zero-grad",
-            f"call {step.optimizer or 'optimizer'}.zero_grad() before the backward of every step",
+            f"call {step.optimizer}.zero_grad() before the backward of every step"
+            if step.optimizer
+            else "clear the gradients after every step (`p.grad = None`)",
             "backward() adds to the gradients that are there; "
             "what a step has applied must be cleared before the next one.",
             target=step.optimizer,

@@ -92,8 +92,8 @@ _STEPS = 2
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Parameters that were replaced after the optimizer was made, and optimizers that nothing reaches."""
-    if not trace.ended:
-        return []
+    if not trace.ended or any(p.roots and max(p.roots) < 0 for p in trace.passes):
+        return []  # a loss without history reaches nothing: that is another cause
     found = []
     for owner in trace.owners:
         if owner.steps < _STEPS or not owner.never:
@@ -176,7 +176,7 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
     modules: set[str] = set()
     for leaf in never:
         parts = leaf.split(".")
-        for k in range(1, len(parts)):
+        for k in range(1, len(parts) + 1):
             prefix = ".".join(parts[:k])
             if not any(f == prefix or f.startswith(prefix + ".") for f in fine):
                 modules.add(prefix)
@@ -239,6 +239,12 @@ def _cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
             if not isinstance(node, ast.Call):
                 continue
             written = ast.unparse(node.func)
+            owner, _, method = written.rpartition(".")
+            as_number = (owner == name or owner == f"self.{attribute}") and method in ("item", "detach", "numpy", "tolist")
+            if written == "float" and node.args and ast.unparse(node.args[0]) in (name, f"self.{attribute}"):
+                as_number = True
+            if as_number and (stmt := tree.statement(node.lineno)) is not None and (file, stmt.lineno) in ran:
+                return ran[(file, stmt.lineno)], "item"
             if written != name and written != f"self.{attribute}" and written.rpartition(".")[2] != attribute:
                 continue
             stmt = tree.statement(node.lineno)

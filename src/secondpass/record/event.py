@@ -55,6 +55,8 @@ class Pass:
     """The user's loops that were running, innermost first; None where loops are not known."""
     nested: bool = False
     """Whether it ran inside another pass (checkpoint, a hook)."""
+    wasted: bool = False
+    """Whether its gradients were cleared before any step used them."""
 
     @property
     def frees(self) -> bool:

@@ -61,7 +61,12 @@ def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any
     key = tuple(
         (f.f_code.co_filename, line, f.f_code.co_qualname) for f, line in _frames(traceback) if watcher.files.mine(f.f_code)
     )
-    return key, next((v for _, v in _names(traceback) if _is_spent_node(v)), None)
+    held = [v for _, v in _names(traceback)]
+    node = next((v for v in held if _is_spent_node(v)), None)
+    if node is None:  # read off a tensor: `y.grad_fn._saved_result`
+        tensors = [v for v in held if isinstance(v, torch.Tensor) and v.grad_fn is not None]
+        node = next((t.grad_fn for t in tensors if _is_spent_node(t.grad_fn)), None)
+    return key, node
 
 
 def _is_spent_node(value: Any) -> bool:

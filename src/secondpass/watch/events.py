@@ -22,7 +22,7 @@ class PassNote:
 
     __slots__ = (
         "create", "entry", "exit", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
-        "retain", "reused", "roots", "shot", "thread", "walked", "when",
+        "retain", "reused", "roots", "shot", "thread", "walked", "wasted", "when",
     )  # fmt: skip
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
@@ -31,6 +31,8 @@ class PassNote:
         self.roots: tuple[int, ...] = ()
         self.inputs: tuple[int, ...] | None = None
         self.retain = self.create = self.nested = False
+        self.wasted = False
+        """Whether its gradients were cleared before any step used them."""
         self.iteration = 0
         self.outcome = "ok"
         self.kept: int | None = None
@@ -43,12 +45,14 @@ class PassNote:
 class StepNote:
     """One step of an optimizer as it was seen."""
 
-    __slots__ = ("book", "empty", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
+    __slots__ = ("book", "empty", "hand", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
 
     def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:
         self.when, self.key, self.mark, self.position = when, key, mark, position
         self.name = ""
         self.book: Any = None
+        self.hand: tuple[int, ...] = ()
+        """The leaves that the user's own code changed: a step without an optimizer."""
         self.empty: tuple[int, ...] = ()
         self.stale: tuple[int, ...] = ()
         self.piled: tuple[int, ...] = ()

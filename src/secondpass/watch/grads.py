@@ -57,6 +57,17 @@ class _Book:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]
 
 
+class _Hand:
+    """What is known of a leaf that no optimizer owns, as the last pass left it."""
+
+    __slots__ = ("ref", "state", "version")
+
+    def __init__(self, ref: Any) -> None:
+        self.ref = ref
+        self.version: int | None = None
+        self.state: tuple[int, int] | None = None
+
+
 def _state(grad: torch.Tensor) -> tuple[int, int]:
     try:
         return grad.data_ptr(), grad._version
@@ -87,6 +98,7 @@ class Grads:
     def __init__(self, leaves: Leaves) -> None:
         self._leaves = leaves
         self._books: dict[int, tuple[Any, _Book]] = {}
+        self.hand: dict[int, _Hand] = {}
         self._closed: deque[_Book] = deque(maxlen=_CLOSED)
         """The books of optimizers that are gone: no longer followed, but still to be told of."""
 
@@ -106,7 +118,36 @@ class Grads:
             del self._books[key]
             self._closed.append(entry[1])
 
-    def pass_begins(self) -> None:
+    def by_hand(self, number: int, leaf: torch.Tensor) -> None:
+        """Follows a leaf that no optimizer owns: some people write their own steps."""
+        if len(self.hand) < _FOLLOWED and not any(number in book.every for book in self.books()):
+            self.hand.setdefault(number, _Hand(weakref.ref(leaf)))
+
+    def stepped_by_hand(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Called when a pass begins: which followed leaves were changed since the last one, and which of them still have
+        the gradient that was applied."""
+        moved, piled = [], []
+        for number, hand in self.hand.items():
+            leaf = hand.ref()
+            if leaf is None or hand.version is None or leaf._version <= hand.version:
+                continue
+            moved.append(number)
+            grad = leaf.grad
+            if grad is not None and _state(grad) == hand.state and (not _readable(grad) or bool(grad.any())):
+                piled.append(number)
+        return (tuple(moved), tuple(piled)) if moved else None
+
+    def pass_begins(self) -> bool:
+        """Says whether the gradients of the pass before were cleared without any step having used them."""
+        wasted = False
+        for _, book in list(self._books.values()):
+            if book.passes and book.filled and all(g is None for n, g in book.grads() if n in book.filled):
+                wasted = not any(other.passes == 0 and other.steps for _, other in list(self._books.values()))
+                book.filled.clear()
+        self._compare()
+        return wasted
+
+    def _compare(self) -> None:
         for _, book in list(self._books.values()):
             for number, grad in book.grads():
                 if number in book.uncleared and not self._same(book, number, grad):
@@ -122,6 +163,11 @@ class Grads:
         return True
 
     def pass_ends(self) -> None:
+        for hand in self.hand.values():
+            leaf = hand.ref()
+            if leaf is not None:
+                hand.version = leaf._version
+                hand.state = _state(leaf.grad) if leaf.grad is not None else None
         for _, book in list(self._books.values()):
             book.passes += 1
             for number, grad in book.grads():
@@ -134,6 +180,8 @@ class Grads:
     def step_begins(self, optimizer: torch.optim.Optimizer) -> dict[str, tuple[int, ...]]:
         """What a step finds: followed leaves that are empty, stale or piled up."""
         book = self.book(optimizer)
+        for number in self.hand.keys() & set(book.every) if self.hand else ():
+            del self.hand[number]
         for number, ref in list(book.never.items()):
             leaf = ref()
             if leaf is None or leaf.grad is not None:

@@ -55,6 +55,9 @@ class Session:
         try:
             if failed.kind == "other" or id(error) in self._explained:
                 return
+            before = [n for n in self.watcher.ledger.pass_notes() if n is not failed.note][-1:]
+            if before and before[0].outcome == "failed" and before[0].roots == failed.note.roots:
+                return None  # the same loss once more: a retry, whose own failure says nothing new
             if sum(times for _, times in self._swallowed.values()) >= _EXPLAINED:
                 return self._again(failed)
             graph = Graph(failed, self.watcher)

@@ -107,21 +107,23 @@ class _Builder:
             iteration=note.iteration or None,
             loops=moment.loops if moment is not None else None,
             nested=note.nested,
+            wasted=note.wasted,
         )
 
     def _step(self, note: Any) -> Step:
         stack = self.watcher.files.places(note.key)
         return Step(
             when=note.when,
-            optimizer=note.book.name,
-            leaves=note.book.every,
+            optimizer=note.book.name if note.book is not None else "",
+            leaves=note.book.every if note.book is not None else note.hand,
             place=stack[0] if stack else None,
             empty=note.empty,
             stale=note.stale,
             piled=note.piled,
             iteration=note.iteration,
             inside=note.inside,
-            number=note.mark,
+            # When within the stretch between two passes a step by hand was made is not known.
+            number=note.mark if note.book is not None else None,
         )
 
     def _zero_grads(self) -> list[ZeroGrad]:
@@ -274,11 +276,18 @@ class _Builder:
 
     def _cuts(self) -> tuple[Cut, ...]:
         graph, log = self.graph, self.watcher.log
+        if graph is None and log is not None:
+            # A root without history that was made to require a gradient by itself.
+            bare = next((n for n in self.notes if n.roots and max(n.roots) < 0 and n.kind == "backward" and not n.nested), None)
+            return self._cuts_before(bare) if bare is not None and bare.position >= log.dropped else ()
         if graph is None or log is None or graph.failed.kind != "no-grad":
             return ()
-        note = graph.failed.note
+        return self._cuts_before(graph.failed.note)
+
+    def _cuts_before(self, note: PassNote) -> tuple[Cut, ...]:
+        log = self.watcher.log
         before = [n.position for n in self.notes if n.when < note.when]
-        return tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry))
+        return tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry)) if log is not None else ()
 
     def _sources(self, trace: Trace) -> dict[str, str]:
         files: set[str] = set()

@@ -58,6 +58,7 @@ class Watcher:
         self._spent_time = 0.0
         self._began = time.perf_counter()
         self._step: StepNote | None = None
+        self._last_pass: PassNote | None = None
         self._pid = os.getpid()
 
     # -- coming and going ------------------------------------------------------------------------------------------
@@ -159,11 +160,25 @@ class Watcher:
             self._step.inside = True
         if self._worth_a_look(note):
             self._look(note, frame, roots, inputs)
-        self.grads.pass_begins()
+        if self.grads.pass_begins() and self._last_pass is not None:
+            self._last_pass.wasted = True
+        if self.grads.hand and self._step is None and not note.nested:
+            self._stepped_by_hand(note)
+        if note.kind == "backward" and not note.nested:
+            # A closure clears and computes as often as its optimizer asks: nothing is wasted there.
+            self._last_pass = note if self._step is None else None
         ledger.add(note)
         if self.on_pass is not None:
             self.on_pass(note, outputs)
         return note
+
+    def _stepped_by_hand(self, note: PassNote) -> None:
+        found = self.grads.stepped_by_hand()
+        if found is not None:
+            step = StepNote(note.when, note.key, note.entry, note.position)
+            step.hand, step.piled = found
+            note.when = self.ledger.tick()
+            self.ledger.add(step)
 
     def number(self, node: Any) -> int:
         """A node's number; for a leaf, the leaf's."""
@@ -195,6 +210,9 @@ class Watcher:
         if graph is not None:
             ran = executed(graph, inputs)
             note.walked = frozenset(self.number(n) for n in ran)
+            for n in ran if len(self.grads.hand) < 4 else ():
+                if is_leaf(n) and n.variable is not None and not note.inputs:
+                    self.grads.by_hand(self.leaves.number(n.variable), n.variable)
             note.reused = self._reused(note, graph, ran, roots)
             if note.retain and not note.create and note.iteration <= 2:
                 note.kept = kept_bytes(graph)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs with what is wrong and what the repair looks like, in one file.
 
-`#-` at the end of a line: only in the program as its author has it. `#+`: only in the repaired one. `@failed`, `@freed`,
-`@built` name the places of the finding. The head says which kind of remedy is meant, for which cause and carrier.
+`#-` at the end of a line: only in the program as its author has it. `#+`: only in the repaired one. `@failed`,
+`@freed`, `@built` name the places of the finding. The head says which kind of remedy is meant, for which cause and carrier.
 """
 
 from __future__ import annotations
@@ -54,4 +54,4 @@ def read(path: Path) -> Case:
     return Case(path.stem, head["kind"], "\n".join(before) + "\n", "\n".join(after) + "\n", finding)
 
 
-CASES = [read(p) for p in sorted(HERE.glob("*.py"))]
+CASES = [read(p) for p in sorted(HERE.glob("*.txt"))]

@@ -18,7 +18,18 @@ from .case import CASES
 
 def finding(cause: str, kind: str, name: str, line: int, file: str = "main.py") -> Finding:
     place = Place(file, line)
-    return Finding("SP", cause, "error", "", place, Carrier(name), place, place, place, remedies=(Remedy(kind, kind, target=name, place=place),))
+    return Finding(
+        "SP",
+        cause,
+        "error",
+        "",
+        place,
+        Carrier(name),
+        place,
+        place,
+        place,
+        remedies=(Remedy(kind, kind, target=name, place=place),),
+    )
 
 
 @pytest.mark.parametrize("text", ["", "x =", "def f(:\n  pass\n", "\x00", "for i in range(3):\n    x = x + i\n"])
@@ -42,8 +53,16 @@ def test_an_unknown_kind_stays_as_it_is() -> None:
 
 def test_titles_and_reasons_of_the_cause_are_kept() -> None:
     case = next(c for c in CASES if c.name == "detach_lstm_tuple")
-    remedy = Remedy("detach", "the cause's own words", why="the cause's reason", target="state", place=case.finding.failed)
-    given = Finding(**{f: getattr(case.finding, f) for f in ("code", "cause", "severity", "message", "failed", "carrier", "built", "freed", "used")}, remedies=(remedy,))
+    remedy = Remedy(
+        "detach", "the cause's own words", why="the cause's reason", target="state", place=case.finding.failed
+    )
+    given = Finding(
+        **{
+            f: getattr(case.finding, f)
+            for f in ("code", "cause", "severity", "message", "failed", "carrier", "built", "freed", "used")
+        },
+        remedies=(remedy,),
+    )
     found = attach(given, sources={"main.py": case.before}).remedies[0]
     assert (found.title, found.why) == (remedy.title, remedy.why)
     assert found.diff.startswith("--- a/main.py")

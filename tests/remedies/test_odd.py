@@ -71,8 +71,14 @@ def test_drop_retain(old: str, new: str) -> None:
     ("old", "new"),
     [
         ("g = grad(y, x)", "g = grad(y, x, create_graph=True)"),
-        ("g, = torch.autograd.grad(y.sum(), x, create_graph=False)", "g, = torch.autograd.grad(y.sum(), x, create_graph=True)"),
-        ("g = [a * 2 for a in torch.autograd.grad(y, xs)]", "g = [a * 2 for a in torch.autograd.grad(y, xs, create_graph=True)]"),
+        (
+            "g, = torch.autograd.grad(y.sum(), x, create_graph=False)",
+            "g, = torch.autograd.grad(y.sum(), x, create_graph=True)",
+        ),
+        (
+            "g = [a * 2 for a in torch.autograd.grad(y, xs)]",
+            "g = [a * 2 for a in torch.autograd.grad(y, xs, create_graph=True)]",
+        ),
         ("g = autograd.grad(\n    y,\n    x,\n)[0]", "g = autograd.grad(\n    y,\n    x, create_graph=True,\n)[0]"),
     ],
 )

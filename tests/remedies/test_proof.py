@@ -41,7 +41,9 @@ def test_the_finding_is_still_there() -> None:
 
 
 def test_another_failure_of_the_program_itself() -> None:
-    after = a_run(0, outcome="failed", stderr="Traceback ...\nAttributeError: 'tuple' object has no attribute 'detach'\n")
+    after = a_run(
+        0, outcome="failed", stderr="Traceback ...\nAttributeError: 'tuple' object has no attribute 'detach'\n"
+    )
     found = judge(ERROR, DETACH, BEFORE, after)
     assert found.proof.status == "refuted"
     assert "AttributeError: 'tuple' object" in found.proof.detail
@@ -105,4 +107,6 @@ def test_same_whatever_the_line_and_the_index() -> None:
     one = Finding("SP107", "stored-history", "error", "m", Place("t.py", 3, "f"), Carrier("buffer[0].h"))
     two = Finding("SP107", "stored-history", "error", "m", Place("t.py", 8, "f"), Carrier("buffer[i].h"))
     assert same(one, two)
-    assert not same(one, Finding("SP107", "stored-history", "error", "m", Place("t.py", 3, "g"), Carrier("buffer[0].h")))
+    assert not same(
+        one, Finding("SP107", "stored-history", "error", "m", Place("t.py", 3, "g"), Carrier("buffer[0].h"))
+    )

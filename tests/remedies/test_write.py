@@ -106,7 +106,7 @@ def test_killed_at_any_moment_files_are_whole(tmp_path: Path, after: float) -> N
         (tmp_path / f"{name}.py").write_text(old)
     script = (
         "import sys; from pathlib import Path; from secondpass.remedies._write import write\n"
-        f"old, new = {'x = 1' !r} + chr(10), {'x = 2' !r} + chr(10)\n"
+        f"old, new = {'x = 1'!r} + chr(10), {'x = 2'!r} + chr(10)\n"
         "names = ['a.py', 'b.py', 'c.py']\n"
         "print('ready', flush=True)\n"
         "while True:\n"

@@ -93,7 +93,9 @@ class Screen:
     def _nothing(self, course: Repair) -> int:
         first = course.first
         if first.outcome == "timeout":
-            self.say(f"The program was still running when its time was up, after {first.passes} passes; nothing was found so far.")
+            self.say(
+                f"The program was still running when its time was up, after {first.passes} passes; nothing found so far."
+            )
             self.say("--until N stops it after N passes and reports; --timeout S gives it more time.")
             return 1
         if first.outcome == "unwatched":
@@ -102,14 +104,18 @@ class Screen:
         if first.outcome == "failed":
             self.say(f"The program fails, but not because of its graph: {first.last_words}")
             if "EOFError" in first.stderr:
-                self.say("It reads from standard input, which is empty here: give it its input by a file or an argument.")
+                self.say(
+                    "It reads from standard input, which is empty here: give it its input by a file or an argument."
+                )
             return 1
         self.say(f"Nothing to repair: {first.passes} passes, no finding.")
         return 0
 
     def _round(self, number: int, one: Round) -> None:
         finding = one.finding
-        self.say(f"Round {number}: {finding.code} {finding.cause}" + (f" at {finding.failed}" if finding.failed else ""))
+        self.say(
+            f"Round {number}: {finding.code} {finding.cause}" + (f" at {finding.failed}" if finding.failed else "")
+        )
         self.say(f"  {finding.message}")
         if not one.tried:
             self.say("  no remedy could be written as a patch\n")
@@ -131,7 +137,11 @@ class Screen:
         report = Report(
             findings=(*reported, *rest),
             tool=first.tool,
-            program={"argv": [command.program, *command.arguments], "exit": course.last.exit, "fixed": bool(course.new)},
+            program={
+                "argv": [command.program, *command.arguments],
+                "exit": course.last.exit,
+                "fixed": bool(course.new),
+            },
             passes={"count": course.last.passes},
         )
         Path(file).write_text(report.to_json() + "\n", encoding="utf-8")

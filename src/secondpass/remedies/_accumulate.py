@@ -30,7 +30,11 @@ def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Pa
         source, statement = here
         scope = source.scope(statement)
         for call in pass_calls(statement)[:1]:
-            root = call.func.value if isinstance(call.func, cst.Attribute) and dotted(call.func.value) != "torch.autograd" else None
+            root = (
+                call.func.value
+                if isinstance(call.func, cst.Attribute) and dotted(call.func.value) != "torch.autograd"
+                else None
+            )
             if root is None:
                 continue
             yield from _through_meter(project, source, scope, statement, root)
@@ -61,7 +65,9 @@ def _through_meter(
                     patch = Patch()
                     loss = source.code(arg.value)
                     fed = source.code(value).replace(loss, f"{wanted}.item()", 1)
-                    patch.replace(source, above.body[0], f"{wanted} = {loss}{source.newline}{source.indent(above)}{fed}")
+                    patch.replace(
+                        source, above.body[0], f"{wanted} = {loss}{source.newline}{source.indent(above)}{fed}"
+                    )
                     yield patch, f"Send `{wanted}` itself through the pass and give the meter its number"
         return
 
@@ -82,8 +88,12 @@ def _through_sum(
         own = dotted(added)
         if own is None:
             own = "batch_loss"
-            patch.replace(source, small, f"{own} = {source.code(added)}{source.newline}{source.indent(above)}"
-                          + source.code(small).replace(source.code(added), f"{own}.item()", 1))
+            patch.replace(
+                source,
+                small,
+                f"{own} = {source.code(added)}{source.newline}{source.indent(above)}"
+                + source.code(small).replace(source.code(added), f"{own}.item()", 1),
+            )
         else:
             patch.replace(source, added, attached(source, added, ".item()"))
         patch.replace(source, root, own)
@@ -95,14 +105,22 @@ def _added(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | Non
     """What a statement adds to (or puts into) the accumulator."""
     if isinstance(small, cst.AugAssign) and dotted(small.target) == name:
         return small.value
-    if isinstance(small, cst.Assign) and dotted(small.targets[0].target) == name and isinstance(small.value, cst.BinaryOperation):
+    if (
+        isinstance(small, cst.Assign)
+        and dotted(small.targets[0].target) == name
+        and isinstance(small.value, cst.BinaryOperation)
+    ):
         if isinstance(small.value.operator, cst.Add):
             left, right = small.value.left, small.value.right
             if dotted(left) == name:
                 return right
             if dotted(right) == name:
                 return left
-    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and isinstance(small.value.func, cst.Attribute):
+    if (
+        isinstance(small, cst.Expr)
+        and isinstance(small.value, cst.Call)
+        and isinstance(small.value.func, cst.Attribute)
+    ):
         call = small.value
         holder = dotted(call.func.value)  # type: ignore[union-attr]
         if holder and (holder == name or name.startswith(holder + ".")) and call.args:
@@ -120,7 +138,9 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
     for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
         site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
         body = source.body(scope)
-        starts = [s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name), name)]
+        starts = [
+            s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name), name)
+        ]
         if site is None or not starts:
             continue
         loops = source.loops(site)
@@ -135,7 +155,9 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             adds = next((s for s in simple(inner) if _added_in(s, name)), None)
             anchor = source.within(adds, inner) if adds is not None else inner[0]
             patch.insert_before(source, anchor or inner[0], line.splitlines())
-            others = [s for s in simple(body) if s is not start and source.order(start) < source.order(s) < source.order(turn)]
+            others = [
+                s for s in simple(body) if s is not start and source.order(start) < source.order(s) < source.order(turn)
+            ]
             if not any(plain(name) in names_read(s) for s in others) and not _read_after(source, body, turn, name):
                 patch.delete(source, start)
             yield patch, f"Start `{name}` anew in every turn"
@@ -149,7 +171,9 @@ def _last_update(source: Source, site: cst.BaseStatement) -> cst.BaseStatement:
     """The last statement of the block of the pass: whatever still wants the sum has had it."""
     block = source.block(site)
     last = block[-1]
-    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return | cst.Continue | cst.Break | cst.Raise)
+    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(
+        last.body[-1], cst.Return | cst.Continue | cst.Break | cst.Raise
+    )
     return block[-2] if leaves and len(block) > 1 else last
 
 

@@ -37,21 +37,33 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
         for part in (_depending(chosen, writer), chosen):
             if not part:
                 continue
-            late = [s for s in history_slice(source, two, names_read(two), tracked, body) if source.order(s) > source.order(last)]
+            late = [
+                s
+                for s in history_slice(source, two, names_read(two), tracked, body)
+                if source.order(s) > source.order(last)
+            ]
             block = source.block(last)
             target = min([*late, two], key=source.order)
             anchor, after = source.within(target, block), False
             if anchor is None:
                 anchor, after = last, True
-            way = Way(title="Run the forward again for the second pass", safe=False, why="the second pass sees the parameters as they are then")
+            way = Way(
+                title="Run the forward again for the second pass",
+                safe=False,
+                why="the second pass sees the parameters as they are then",
+            )
             moved = movable(source, part, body, (0, source.order(two)))
             put(way.patch, source, part, anchor, after=after, moved=moved)
             yield way
 
 
-def _last_write(source: Source, body: list[cst.BaseStatement], one: cst.BaseStatement, two: cst.BaseStatement) -> cst.BaseStatement:
+def _last_write(
+    source: Source, body: list[cst.BaseStatement], one: cst.BaseStatement, two: cst.BaseStatement
+) -> cst.BaseStatement:
     """The last step between two statements, or the first of them."""
-    steps = [s for s in simple(body) if source.order(one) < source.order(s) < source.order(two) and method_call(s, "step")]
+    steps = [
+        s for s in simple(body) if source.order(one) < source.order(s) < source.order(two) and method_call(s, "step")
+    ]
     steps = [s for s in steps if isinstance(s, cst.SimpleStatementLine)]
     return steps[-1] if steps else one
 
@@ -90,15 +102,27 @@ def per_step(finding: Finding, project: Project) -> Iterator[Way]:
             loop = loops[0]
             if any(pass_calls(s) for s in simple(source.body(loop))):
                 continue
-            passes = [s for s in simple(body) if pass_calls(s) and source.order(s) < source.order(loop) and isinstance(s, cst.SimpleStatementLine)]
+            passes = [
+                s
+                for s in simple(body)
+                if pass_calls(s) and source.order(s) < source.order(loop) and isinstance(s, cst.SimpleStatementLine)
+            ]
             if not passes:
                 continue
             last = passes[-1]
             chain = history_slice(source, last, names_read(last), project.tracked(source, scope), body)
             chain = [s for s in chain if not makes_leaf(project, source, s) and _same_turn(source, s, loop)]
-            clears = [s for s in simple(body) if method_call(s, "zero_grad") and source.order(s) < source.order(loop) and _same_turn(source, s, loop)]
+            clears = [
+                s
+                for s in simple(body)
+                if method_call(s, "zero_grad") and source.order(s) < source.order(loop) and _same_turn(source, s, loop)
+            ]
             group = sorted({id(s): s for s in [*chain, *clears, last]}.values(), key=source.order)
-            way = Way(title="Compute loss and gradient in every step", safe=True, why="a gradient belongs to the parameters it was computed with")
+            way = Way(
+                title="Compute loss and gradient in every step",
+                safe=True,
+                why="a gradient belongs to the parameters it was computed with",
+            )
             inner = source.body(loop)
             if inner:
                 put(way.patch, source, group, inner[0], moved=movable(source, group, body, (0, source.order(loop))))
@@ -106,7 +130,9 @@ def per_step(finding: Finding, project: Project) -> Iterator[Way]:
 
 
 def _same_turn(source: Source, statement: cst.BaseStatement, loop: cst.CSTNode) -> bool:
-    return all(source.inside(loop, outer) for outer in source.loops(statement)) and isinstance(statement, cst.SimpleStatementLine)
+    return all(source.inside(loop, outer) for outer in source.loops(statement)) and isinstance(
+        statement, cst.SimpleStatementLine
+    )
 
 
 def for_access(finding: Finding, project: Project) -> Iterator[Way]:
@@ -121,6 +147,8 @@ def for_access(finding: Finding, project: Project) -> Iterator[Way]:
             chosen = history_slice(source, site, roots, tracked, body)
             chosen = [s for s in chosen if not makes_leaf(project, source, s)]
             if chosen and readers(source, [site], set().union(*(written(s) for s in chosen))):
-                way = Way(title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers")
+                way = Way(
+                    title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers"
+                )
                 put(way.patch, source, chosen, site)
                 yield way

@@ -60,7 +60,7 @@ def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] |
 def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     """Every repair that could be right, best first, each with edits; no two with the same result."""
     project.open(finding)
-    asked = [r for r in finding.remedies]
+    asked = list(finding.remedies)
     kinds = [r.kind for r in asked]
     place = finding.failed
     for kind in _ALSO.get(finding.cause, ()):

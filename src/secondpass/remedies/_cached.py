@@ -35,7 +35,9 @@ def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
         for function in source.functions:
             for decorator in function.decorators:
                 called = dotted(getattr(decorator.decorator, "func", decorator.decorator)) or ""
-                if called.rsplit(".", 1)[-1] in {"cache", "lru_cache", "cached_property"} and _built_there(finding, source, function):
+                if called.rsplit(".", 1)[-1] in {"cache", "lru_cache", "cached_property"} and _built_there(
+                    finding, source, function
+                ):
                     way = Way(title=f"Do not cache `{function.name.value}`", safe=True, why=_WHY)
                     text = f"@property{source.newline}" if called.endswith("cached_property") else ""
                     start = source.offset(source.line_of(decorator))
@@ -54,7 +56,11 @@ def _asks(test: str, names: list[str]) -> bool:
 
 def _built_there(finding: Finding, source: Source, function: cst.FunctionDef) -> bool:
     place = finding.built
-    return place is not None and place.file == source.file and source.line_of(function) <= place.line <= source.last_line(function)
+    return (
+        place is not None
+        and place.file == source.file
+        and source.line_of(function) <= place.line <= source.last_line(function)
+    )
 
 
 def _unwrap(patch: Patch, source: Source, node: cst.If) -> None:

@@ -2,8 +2,8 @@
 """Where state crosses from one iteration to the next: the place for a detach.
 
 NOTE [ Where to cut ]
-1. After the pass that frees, never inside the forward: a forward that is called several times before one pass (a step of
-   time at a time) needs the history between its calls.
+1. After the pass that frees, never inside the forward: a forward that is called several times before one pass (a step
+   of time at a time) needs the history between its calls.
 2. After the last assignment of the name in that turn of the loop, or the next line would bring the history back.
 3. Under the same condition as the pass: a pass every k-th turn wants the history of k turns.
 4. Everything that crosses together is cut together: of `h` and `c`, one alone repairs nothing.
@@ -87,7 +87,7 @@ def _after_pass(project: Project, source: Source, scope: Scope, name: str, place
 
 
 def _level(source: Source, statement: cst.BaseStatement, loop: Loop | None) -> cst.BaseStatement:
-    """The statement itself, or the inner loop around it: cuts belong to the loop that carries (rule 3 keeps an `if`)."""
+    """The statement, or the inner loop around it: cuts belong to the loop that carries (rule 3 keeps an `if`)."""
     for inner in reversed(source.loops(statement)):
         if loop is None or (inner is not loop and source.inside(inner, loop)):
             return inner
@@ -121,13 +121,19 @@ def _brings_history(project: Project, statement: cst.BaseStatement, name: str, t
     return False
 
 
-def _together(project: Project, source: Source, scope: Scope, region: list[cst.BaseStatement], name: str) -> tuple[str, ...]:
+def _together(
+    project: Project, source: Source, scope: Scope, region: list[cst.BaseStatement], name: str
+) -> tuple[str, ...]:
     """The name and its companions: assigned from history in this region and read in its next turn (rule 4)."""
     tracked = project.tracked(source, scope)
     regions = [region]
     if name.startswith("self."):
         owner = source.class_of(scope)
-        regions += [source.body(f) for f in source.functions if owner is not None and source.class_of(f) is owner and f is not scope]
+        regions += [
+            source.body(f)
+            for f in source.functions
+            if owner is not None and source.class_of(f) is owner and f is not scope
+        ]
     found = [name]
     for body in regions:
         own = [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], cst.Assign)]
@@ -137,7 +143,9 @@ def _together(project: Project, source: Source, scope: Scope, region: list[cst.B
                     continue
                 if name.rpartition(".")[0] != other.rpartition(".")[0] or not carried_in(body, other, source):
                     continue
-                if _brings_history(project, statement, other, tracked | {name}) and not _module_like(project, source, other):
+                if _brings_history(project, statement, other, tracked | {name}) and not _module_like(
+                    project, source, other
+                ):
                     found.append(other)
     return tuple(found)
 
@@ -156,8 +164,15 @@ def _owns(source: Source, scope: Scope, name: str, project: Project) -> bool:
     if "." in name:
         if first == "self":
             owner = source.class_of(scope)
-            return "self" in params and owner is not None and any(
-                name in written(s) for f in source.functions if source.class_of(f) is owner for s in simple(source.body(f))
+            return (
+                "self" in params
+                and owner is not None
+                and any(
+                    name in written(s)
+                    for f in source.functions
+                    if source.class_of(f) is owner
+                    for s in simple(source.body(f))
+                )
             )
         return first in params | local or _declared(source, scope, first) or _outer(source, scope, first)
     return first in params | local
@@ -205,7 +220,9 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
                 continue
             called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
             here = [k for k in sorted(bound, key=len) if any(c == k or c.startswith(k + ".") for c in called)]
-            here += [k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k, project)]
+            here += [
+                k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k, project)
+            ]
             anchor = _past_updates(source, sites[-1])
             for known in here if not _leaves(anchor) else ():
                 yield Crossing(source, anchor, _together_on(project, attribute, known))
@@ -228,7 +245,9 @@ def _together_on(project: Project, attribute: str, known: str) -> tuple[str, ...
     for source in project.sources:
         for f in source.functions:
             body = source.body(f)
-            if any(f"self.{attribute}" in written(s) for s in simple(body)) and carried_in(body, f"self.{attribute}", source):
+            if any(f"self.{attribute}" in written(s) for s in simple(body)) and carried_in(
+                body, f"self.{attribute}", source
+            ):
                 names = _together(project, source, f, body, f"self.{attribute}")
                 return tuple(known + n.removeprefix("self") for n in names)
     return (f"{known}.{attribute}",)

@@ -59,7 +59,7 @@ def dotted(node: cst.CSTNode) -> str | None:
 
 
 def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Expressions that are evaluated at a node: no keywords, attribute names, parameters, annotations, nested `def`s."""
+    """Expressions evaluated at a node: no keywords, attribute names, parameters, annotations, nested `def`s."""
     todo = [node]
     first = node
     while todo:
@@ -70,9 +70,7 @@ def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             continue
         yield here
         below = children(here)
-        if isinstance(here, cst.Attribute):
-            below = [here.value]
-        elif isinstance(here, cst.Arg):
+        if isinstance(here, cst.Attribute | cst.Arg):
             below = [here.value]
         elif isinstance(here, cst.FunctionDef):
             below = [here.body, *here.decorators]
@@ -167,9 +165,7 @@ def reads(nodes: cst.CSTNode | Iterable[cst.CSTNode], name: str) -> list[cst.Bas
 def stores(nodes: Iterable[cst.CSTNode], name: str) -> list[cst.BaseStatement]:
     """The statements that assign a name (or, for `x`, a slot of it: `x[...]`)."""
     wanted = plain(name)
-    return [
-        s for s in simple(nodes) if any(w == wanted or w.startswith(wanted + "[") for w in written(s))
-    ]
+    return [s for s in simple(nodes) if any(w == wanted or w.startswith(wanted + "[") for w in written(s))]
 
 
 def assigned_value(statement: cst.CSTNode, name: str | None = None) -> cst.BaseExpression | None:

@@ -24,7 +24,14 @@ _FORMS = {
     "record": "{n} = type({n})(*(part.detach() for part in {n}))",
 }
 _ORDER = ("tensor", "tuple", "list", "dict", "tuples", "record")
-_MODULES = {"LSTM": "tuple-second", "GRU": "tensor", "RNN": "tensor", "LSTMCell": "pair", "GRUCell": "tensor", "RNNCell": "tensor"}
+_MODULES = {
+    "LSTM": "tuple-second",
+    "GRU": "tensor",
+    "RNN": "tensor",
+    "LSTMCell": "pair",
+    "GRUCell": "tensor",
+    "RNNCell": "tensor",
+}
 
 
 def detached(name: str, form: str) -> str:

@@ -58,11 +58,19 @@ def _regions(
     """Loops and closures that read the name, come to the pass and do not contain the assignment; innermost first."""
     place = finding.failed or finding.used
     found: list[cst.CSTNode] = []
-    for node in [n for f in [scope, *(g for g in walk(scope) if isinstance(g, cst.FunctionDef) and g is not scope)] for n in reads(f, name)]:
+    for node in [
+        n
+        for f in [scope, *(g for g in walk(scope) if isinstance(g, cst.FunctionDef) and g is not scope)]
+        for n in reads(f, name)
+    ]:
         for outer in source.up(node):
             if outer is scope:
                 break
-            if isinstance(outer, cst.For | cst.While | cst.FunctionDef) and not source.inside(start, outer) and source.body(outer):
+            if (
+                isinstance(outer, cst.For | cst.While | cst.FunctionDef)
+                and not source.inside(start, outer)
+                and source.body(outer)
+            ):
                 if source.order(outer) > source.order(start) and not any(outer is f for f in found):
                     found.append(outer)
     for region in sorted(found, key=lambda r: -source.order(r)):
@@ -70,7 +78,9 @@ def _regions(
             yield region
 
 
-def _move_in(patch: Patch, source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, chosen: list[cst.BaseStatement]) -> None:
+def _move_in(
+    patch: Patch, source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, chosen: list[cst.BaseStatement]
+) -> None:
     names = set().union(*(written(s) for s in chosen))
     inner = source.body(region)
     first = readers(source, inner, names)
@@ -137,7 +147,11 @@ def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
                 continue
             names = project.tracked(source, scope)
             for statement in simple(source.body(scope)):
-                value = getattr(statement.body[0], "value", None) if isinstance(statement, cst.SimpleStatementLine) else None
+                value = (
+                    getattr(statement.body[0], "value", None)
+                    if isinstance(statement, cst.SimpleStatementLine)
+                    else None
+                )
                 if name in written(statement) and value is not None and not makes_leaf(project, source, statement):
                     if project.gives_history(value, names):
                         return source, scope
@@ -176,7 +190,13 @@ def _substituted(line: str, known: dict[str, str]) -> str:
     for i, token in enumerate(tokens):
         before = tokens[i - 1].string if i else ""
         after = tokens[i + 1].string if i + 1 < len(tokens) else ""
-        if token.type == tokenize.NAME and token.string in known and before != "." and after != "=" and token.start[0] == 1:
+        if (
+            token.type == tokenize.NAME
+            and token.string in known
+            and before != "."
+            and after != "="
+            and token.start[0] == 1
+        ):
             out += line[last : token.start[1]] + known[token.string]
             last = token.end[1]
     return out + line[last:]

@@ -20,7 +20,9 @@ def lines_of(source: Source, statement: cst.BaseStatement, comments: bool = Fals
     span = source.lines_span(statement, comments)
     indent = source.indent(statement)
     # A string over several lines must keep its text: such a statement's later lines stay as they are.
-    rigid = any(isinstance(n, cst.SimpleString | cst.FormattedString) and "\n" in source.code(n) for n in walk(statement))
+    rigid = any(
+        isinstance(n, cst.SimpleString | cst.FormattedString) and "\n" in source.code(n) for n in walk(statement)
+    )
     lines = source.text[span.start : span.end].rstrip("\r\n").splitlines()
     return [line.removeprefix(indent) if i == 0 or not rigid else line for i, line in enumerate(lines)]
 
@@ -52,9 +54,15 @@ def makes_leaf(project: Project, source: Source, statement: cst.BaseStatement) -
     return bool(written(statement) & project.leaves(source, source.scope(statement)))
 
 
-def readers(source: Source, region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True) -> list[cst.BaseStatement]:
+def readers(
+    source: Source, region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True
+) -> list[cst.BaseStatement]:
     """The simple statements and heads that read one of some names, nested functions included."""
-    return [s for s in simple(region, nested=inner) if not isinstance(s, cst.FunctionDef | cst.ClassDef) and _head_names(s) & names]
+    return [
+        s
+        for s in simple(region, nested=inner)
+        if not isinstance(s, cst.FunctionDef | cst.ClassDef) and _head_names(s) & names
+    ]
 
 
 def _head_names(statement: cst.BaseStatement) -> set[str]:
@@ -71,7 +79,7 @@ def _head_names(statement: cst.BaseStatement) -> set[str]:
 def movable(
     source: Source, statements: list[cst.BaseStatement], region: list[cst.BaseStatement], within: tuple[int, int]
 ) -> list[cst.BaseStatement]:
-    """Those of some statements whose results nobody else reads inside a stretch of the text: they move, others repeat."""
+    """Those statements whose results nobody else reads inside a stretch of the text: they move, others repeat."""
     staying: set[int] = set()
     changed = True
     while changed:

@@ -14,11 +14,20 @@ from ._source import Source, children, walk
 __all__ = ["translated"]
 
 _SAME = (
-    "abs exp log log2 log10 log1p expm1 sqrt square sin cos tan tanh sinh cosh arcsin arccos arctan sign floor ceil mean sum prod "
-    "std var where stack dot matmul outer einsum maximum minimum cumsum clip isnan cross trace linalg.norm fft.fft fft.ifft fft.rfft "
-    "fft.irfft zeros_like ones_like argmax argmin diff median transpose multiply"
+    "abs exp log log2 log10 log1p expm1 sqrt square sin cos tan tanh sinh cosh arcsin arccos arctan sign floor ceil "
+    "mean sum prod std var where stack dot matmul outer einsum maximum minimum cumsum clip isnan cross trace "
+    "linalg.norm fft.fft fft.ifft fft.rfft fft.irfft zeros_like ones_like argmax argmin diff median transpose multiply"
 ).split()
-_NAMES = {**{n: n for n in _SAME}, "concatenate": "cat", "power": "pow", "array": "", "asarray": "", "amax": "amax", "amin": "amin", "absolute": "abs"}
+_NAMES = {
+    **{n: n for n in _SAME},
+    "concatenate": "cat",
+    "power": "pow",
+    "array": "",
+    "asarray": "",
+    "amax": "amax",
+    "amin": "amin",
+    "absolute": "abs",
+}
 _KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
 _TYPES = {"float32": ".float()", "float64": ".double()", "float": ".float()"}
 

@@ -1,194 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's files together: which statement leads to which line, what trains what, what has history."""
+"""The user's files together: what trains what, what has history."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
-from typing import TypeVar
 
 import libcst as cst
 
-from ..record import Finding, Place
 from ._flow import _value_cut, calls, dotted, method_call, names_read, simple, written
-from ._source import Source, Unreadable, children, walk
+from ._places import Places, Scope
+from ._source import Source, children, walk
 
-__all__ = ["Project"]
+__all__ = ["Project", "Scope"]
 
-_DEPTH = 6
 _MAKERS = re.compile(r"(^|\.)(nn\.\w*[A-Z]\w*|Parameter|Sequential|ModuleList|ModuleDict)$")
-Scope = cst.FunctionDef | cst.Module
-T = TypeVar("T")
 
 
-class Project:
-    """Sources by the file name that places use; read when they are first asked for."""
+class Project(Places):
+    """Sources by the file name that places use, with what they say about training."""
 
-    def __init__(
-        self, root: Path | None = None, sources: dict[str, str] | None = None, overlay: dict[str, str] | None = None
-    ) -> None:
-        """
-        :param sources: all the texts there are; nothing is read from the disk
-        :param overlay: texts that stand in for what the disk has
-        """
-        self.root = (root or Path.cwd()).resolve()
-        self._given = sources or {}
-        self._overlay = overlay or {}
-        self._known: dict[str, Source | None] = {}
-        self._memo: dict[tuple[object, ...], object] = {}
-        for file in self._given:
-            self.source(file)
-
-    # -- files --------------------------------------------------------------------------------------------------------
-    def source(self, file: str) -> Source | None:
-        """The parsed file, or None where it cannot be read."""
-        if file not in self._known:
-            try:
-                text = {**self._overlay, **self._given}.get(file)
-                if text is None:
-                    text = _read(self.root / file)
-                self._known[file] = Source(file, text)
-            except (OSError, UnicodeError, Unreadable, SyntaxError, LookupError):
-                self._known[file] = None
-            found = self._known[file]
-            if found and not self._given:
-                for name in _imports(found):
-                    self._follow(file, name)
-            self.__dict__.pop("by_name", None)
-            self.__dict__.pop("optimizers", None)
-            self._memo.clear()
-        return self._known[file]
-
-    def _follow(self, file: str, name: str) -> None:
-        """Reads a module of the user's own that lies next to the file or below the root."""
-        for folder in {(self.root / file).parent, self.root}:
-            for path in (folder / (name + ".py"), folder / name / "__init__.py"):
-                if path.is_file() and path.resolve().is_relative_to(self.root):
-                    self.source(path.resolve().relative_to(self.root).as_posix())
-
-    def open(self, finding: Finding) -> None:
-        """Reads the files that a finding speaks of."""
-        for place in (finding.failed, finding.used, finding.freed, finding.built, *(r.place for r in finding.remedies)):
-            if place:
-                self.source(place.file)
-
-    @property
-    def sources(self) -> list[Source]:
-        return [s for s in self._known.values() if s]
-
-    # -- places -------------------------------------------------------------------------------------------------------
-    def at(self, place: Place | None) -> tuple[Source, cst.BaseStatement] | None:
-        """The statement at a place."""
-        source = self.source(place.file) if place else None
-        statement = source.at(place.line) if source and place else None
-        return (source, statement) if source and statement else None
-
-    @cached_property
-    def by_name(self) -> dict[str, list[tuple[Source, cst.FunctionDef]]]:
-        found: dict[str, list[tuple[Source, cst.FunctionDef]]] = defaultdict(list)
-        for source in self.sources:
-            for function in source.functions:
-                found[function.name.value].append((source, function))
-        return found
-
-    def callees(self, call: cst.Call) -> list[tuple[Source, cst.FunctionDef]]:
-        """The user's functions that a call may enter, by name."""
-        func = call.func
-        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", None)
-        if not isinstance(name, str):
-            return []
-        if name in self.by_name:
-            return [(s, f) for s, f in self.by_name[name] if self._may_be(call, s, f)]
-        classes = [(s, c) for s in self.sources for c in s.classes if c.name.value == name]
-        if classes:
-            return [(s, f) for s, c in classes for f in s.functions if s.class_of(f) is c and f.name.value == "__init__"]
-        return [*self.by_name.get("forward", []), *self.by_name.get("__call__", [])]
-
-    def _may_be(self, call: cst.Call, source: Source, function: cst.FunctionDef) -> bool:
-        """Whether a call by this name can mean this function: a method needs an object, and no optimizer has it."""
-        method = source.class_of(function) is not None and isinstance(source.owner(function), cst.ClassDef)
-        if not isinstance(call.func, cst.Attribute):
-            return not method
-        holder = dotted(call.func.value) or ""
-        if holder in self.optimizers or (call.func.attr.value in {"backward", "zero_grad"} and holder not in {"self", "cls"}):
-            return False
-        return method or holder not in {"self", "cls"}
-
-    def leads_to(self, source: Source, node: cst.CSTNode, place: Place) -> bool:
-        """Whether running a node comes to a place, in it or through calls of the user's functions."""
-        if source.file == place.file and source.line_of(node) <= place.line <= source.last_line(node):
-            return True
-        leading = self._leading(place)
-        return any(id(f) in leading for f in self._entered(node))
-
-    def _leading(self, place: Place) -> set[int]:
-        """The functions that come to a place, by identity."""
-        return self._once(("leading", place), lambda: self._find_leading(place))
-
-    def _find_leading(self, place: Place) -> set[int]:
-        every = [(s, f) for s in self.sources for f in s.functions]
-        found = {id(f) for s, f in every if s.file == place.file and s.line_of(f) <= place.line <= s.last_line(f)}
-        for _ in range(_DEPTH):
-            more = {id(f) for _, f in every if id(f) not in found and any(id(g) in found for g in self._entered(f))}
-            if not more:
-                break
-            found |= more
-        return found
-
-    def _entered(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
-        """The user's functions that a node calls or hands over (a closure to an optimizer, a callback to a trainer)."""
-        def find() -> list[cst.FunctionDef]:
-            out = [f for call in calls(node) for _, f in self.callees(call)]
-            for call in calls(node):
-                for arg in call.args:
-                    if isinstance(arg.value, cst.Name):
-                        out += [f for _, f in self.by_name.get(arg.value.value, [])]
-            return out
-
-        return self._once(("entered", id(node)), find)
-
-    def _once(self, key: tuple[object, ...], find: Callable[[], T]) -> T:
-        """Findings about a tree do not change: each is made once. Reading another file starts anew."""
-        if key not in self._memo:
-            self._memo[key] = find()
-        return self._memo[key]  # type: ignore[return-value]
-
-    def sites(self, source: Source, scope: Scope, place: Place) -> list[cst.BaseStatement]:
-        """The simple statements of one function that lead to a place, in the order of the text."""
-        found = [
-            s
-            for s in simple(source.body(scope))
-            if isinstance(s, cst.SimpleStatementLine) and self.leads_to(source, s, place)
-        ]
-        exact = [s for s in found if source.line_of(s) <= place.line <= source.last_line(s)]
-        return exact if exact and source.file == place.file else found
-
-    def scopes(self, *places: Place | None) -> list[tuple[Source, Scope]]:
-        """The functions around some places, then those that lead there, then modules; each once."""
-        return self._once(("scopes", places), lambda: self._find_scopes(places))
-
-    def _find_scopes(self, places: tuple[Place | None, ...]) -> list[tuple[Source, Scope]]:
-        found: list[tuple[Source, Scope]] = []
-        for place in places:
-            here = self.at(place)
-            if here:
-                source, statement = here
-                found.append((source, source.scope(statement)))
-                found += [(source, f) for f in source.up(statement) if isinstance(f, cst.FunctionDef)]
-        for place in places:
-            if place:
-                for source in self.sources:
-                    found += [(source, f) for f in source.functions if self.leads_to(source, f, place)]
-                    found.append((source, source.module))
-        seen: set[int] = set()
-        return [(s, f) for s, f in found if not (id(f) in seen or seen.add(id(f)))]  # type: ignore[func-returns-value]
+    def _is_optimizer(self, name: str) -> bool:
+        return name in self.optimizers
 
     # -- what has history ---------------------------------------------------------------------------------------------
     def tracked(self, source: Source, scope: Scope) -> set[str]:
-        """Names in a function that have history, or give it when they are called: parameters, modules, what uses them."""
+        """Names in a function that have history, or give it when called: parameters, modules, what uses them."""
         return set(self._once(("tracked", id(scope)), lambda: self._find_tracked(source, scope)))
 
     def _find_tracked(self, source: Source, scope: Scope) -> set[str]:
@@ -245,7 +83,9 @@ class Project:
             return any(self.gives_history(b, names) for b in below)
         name = dotted(value)
         if name is not None:
-            return name in names or (isinstance(value, cst.Attribute | cst.Subscript) and self.gives_history(value.value, names))
+            return name in names or (
+                isinstance(value, cst.Attribute | cst.Subscript) and self.gives_history(value.value, names)
+            )
         return any(self.gives_history(c, names) for c in children(value))
 
     def makes_leaf(self, call: cst.Call, depth: int = 2) -> bool:
@@ -254,7 +94,11 @@ class Project:
 
     def _find_leaf(self, call: cst.Call, depth: int) -> bool:
         func = dotted(call.func) or ""
-        if (_MAKERS.search(func) and not func.endswith("Loss")) or func.endswith("requires_grad_") or self._is_module(func):
+        if (
+            (_MAKERS.search(func) and not func.endswith("Loss"))
+            or func.endswith("requires_grad_")
+            or self._is_module(func)
+        ):
             return True
         if any(a.keyword and a.keyword.value == "requires_grad" for a in call.args) or _looks_like_optimizer(call):
             return True
@@ -312,7 +156,7 @@ class Project:
     # -- what trains what ---------------------------------------------------------------------------------------------
     @cached_property
     def optimizers(self) -> dict[str, set[str]]:
-        """An optimizer's name -> the names whose parameters it was given. Parameters of functions go by their own name."""
+        """An optimizer's name -> the names whose parameters it was given."""
         found: dict[str, set[str]] = defaultdict(set)
         for source in self.sources:
             for statement in simple(source.module, nested=True):
@@ -345,9 +189,9 @@ def _pairs(small: cst.Assign | cst.AnnAssign, value: cst.BaseExpression) -> list
 def _looks_like_optimizer(call: cst.Call) -> bool:
     name = dotted(call.func) or ""
     inner = any(isinstance(n, cst.Attribute) and n.attr.value == "parameters" for a in call.args for n in walk(a))
-    return bool(re.search(r"(^|\.)(SGD|R?Adam\w*|NAdam|RMSprop|Adagrad|Adadelta|LBFGS|Rprop|ASGD|Adafactor|Muon|Lion)$", name)) or (
-        inner and "optim" in name.lower()
-    )
+    return bool(
+        re.search(r"(^|\.)(SGD|R?Adam\w*|NAdam|RMSprop|Adagrad|Adadelta|LBFGS|Rprop|ASGD|Adafactor|Muon|Lion)$", name)
+    ) or (inner and "optim" in name.lower())
 
 
 def _without_history(source: Source, statement: cst.CSTNode) -> bool:
@@ -363,25 +207,3 @@ def _without_history(source: Source, statement: cst.CSTNode) -> bool:
                 for d in outer.decorators
             )
     return False
-
-
-def _read(path: Path) -> str:
-    import tokenize
-
-    with path.open("rb") as file:
-        encoding, _ = tokenize.detect_encoding(file.readline)
-        file.seek(0)
-        return file.read().decode(encoding)
-
-
-def _imports(source: Source) -> set[str]:
-    names = set()
-    for node in walk(source.module):
-        if isinstance(node, cst.Import):
-            names |= {(dotted(a.name) or "").replace(".", "/") for a in node.names}
-        elif isinstance(node, cst.ImportFrom):
-            base = (dotted(node.module) or "").replace(".", "/") if node.module else ""
-            names.add(base)
-            if not isinstance(node.names, cst.ImportStar):
-                names |= {f"{base}/{dotted(a.name)}".lstrip("/") for a in node.names}
-    return names - {""}

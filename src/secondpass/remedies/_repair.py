@@ -70,7 +70,9 @@ class Options:
 
 def repair(command: Command, options: Options) -> Repair:
     """Runs, explains, repairs and proves, at most `ROUNDS` times."""
-    first = run(command, until=options.until, timeout=options.timeout, progress=lambda n: options.progress("running", n))
+    first = run(
+        command, until=options.until, timeout=options.timeout, progress=lambda n: options.progress("running", n)
+    )
     course = Repair(first, first)
     given_up: list[Finding] = []
     for _ in range(ROUNDS):

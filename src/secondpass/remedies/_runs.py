@@ -20,7 +20,19 @@ from ..record import Finding, Report
 
 __all__ = ["Command", "Run", "mirror", "run"]
 
-_SKIPPED = {".git", ".hg", ".venv", "venv", "__pycache__", "node_modules", ".mypy_cache", ".pytest_cache", ".tox", "wandb", "mlruns"}
+_SKIPPED = {
+    ".git",
+    ".hg",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "node_modules",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".tox",
+    "wandb",
+    "mlruns",
+}
 _SMALL = 1_000_000
 _SETTLE = 30.0
 """A program that is past what must be proven runs on for so many seconds: short ones come to their end."""
@@ -79,7 +91,9 @@ class Run:
 
     @property
     def last_words(self) -> str:
-        lines = [line for line in self.stderr.strip().splitlines() if line.strip() and not line.startswith("secondpass:")]
+        lines = [
+            line for line in self.stderr.strip().splitlines() if line.strip() and not line.startswith("secondpass:")
+        ]
         told = [line for line in lines if not line.startswith(" ")]
         return (told or lines or [f"exit status {self.exit}"])[-1][:200]
 
@@ -114,7 +128,19 @@ def run(
         }
         cwd, program = _placed(command, root)
         flags = ["-m"] if command.module else []
-        call = [sys.executable, "-m", "secondpass", "run", "--quiet", "--json", str(out), *flags, "--", program, *command.arguments]
+        call = [
+            sys.executable,
+            "-m",
+            "secondpass",
+            "run",
+            "--quiet",
+            "--json",
+            str(out),
+            *flags,
+            "--",
+            program,
+            *command.arguments,
+        ]
         outcome, status, stderr = _wait(call, cwd, env, lines, timeout, progress)
         text = out.read_text(encoding="utf-8") if out.exists() else ""
         seen = lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []
@@ -128,7 +154,9 @@ def run(
     found = Run(outcome, status, report.findings if report else (), _parsed(seen), stderr, report)
     if outcome == "ended":
         stopped = any(line["what"] == "stopped" for line in found.lines)
-        found.outcome = "unwatched" if report is None else "stopped" if stopped else "ended" if status == 0 else "failed"
+        found.outcome = (
+            "unwatched" if report is None else "stopped" if stopped else "ended" if status == 0 else "failed"
+        )
     return found
 
 
@@ -160,7 +188,9 @@ def _wait(
 ) -> tuple[str, int, str]:
     """Waits for the program, its output read and dropped; nothing stands on its standard input."""
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(call, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            call, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+        )
         outcome, began = "ended", time.monotonic()
         try:
             while True:

@@ -2,7 +2,7 @@
 """One source file as a tree with positions: statements, blocks, loops, functions, and the text behind each.
 
 NOTE [ Text is never printed from the tree ]
-1. The tree (libcst) says where a statement or an expression begins and ends; edits replace exactly that stretch of text.
+1. The tree (libcst) says where a statement or an expression begins and ends; edits replace exactly that stretch.
 2. So comments, quotes, line endings and odd spacing survive by construction, also inside a moved statement.
 """
 
@@ -26,7 +26,17 @@ Scope = cst.FunctionDef | cst.ClassDef | cst.Module | cst.Lambda
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
-_SPACE = {"leading_lines", "trailing_whitespace", "header", "footer", "lines_after_decorators", "comma", "lpar", "rpar", "semicolon"}
+_SPACE = {
+    "leading_lines",
+    "trailing_whitespace",
+    "header",
+    "footer",
+    "lines_after_decorators",
+    "comma",
+    "lpar",
+    "rpar",
+    "semicolon",
+}
 
 
 class Unreadable(ValueError):

@@ -16,7 +16,21 @@ from ._source import Source
 
 __all__ = ["wrapped_stores"]
 
-_PUTS = {"append", "appendleft", "add", "push", "put", "extend", "insert", "store", "update", "log", "record", "remember", "save"}
+_PUTS = {
+    "append",
+    "appendleft",
+    "add",
+    "push",
+    "put",
+    "extend",
+    "insert",
+    "store",
+    "update",
+    "log",
+    "record",
+    "remember",
+    "save",
+}
 
 
 def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -> Iterator[tuple[Patch, str]]:
@@ -25,7 +39,9 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     sure: list[tuple[Source, cst.BaseStatement, Scope]] = []
     for source, scope in _scopes(finding, project):
         for statement in simple(source.body(scope)):
-            if isinstance(statement, cst.SimpleStatementLine) and _stores(statement, name, key.group(2) if key else None, source):
+            if isinstance(statement, cst.SimpleStatementLine) and _stores(
+                statement, name, key.group(2) if key else None, source
+            ):
                 sure.append((source, statement, scope))
     for only_tracked in (True, False):
         patch, what = Patch(), ""
@@ -35,7 +51,11 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
             tracked = project.tracked(source, scope)
             for node in _values(statement, name):
                 what = _wrap(project, patch, source, node, tracked if only_tracked else None, suffix) or what
-            if not any(True for _ in _values(statement, name)) and plain(name) in written(statement) and suffix == ".detach()":
+            if (
+                not any(True for _ in _values(statement, name))
+                and plain(name) in written(statement)
+                and suffix == ".detach()"
+            ):
                 patch.insert_after(source, statement, [f"{name} = {name}{suffix}"])
                 what = name
         if patch:
@@ -110,7 +130,9 @@ def _wrap(
     if isinstance(node, cst.Call) and _is_record(project, node):
         wrapped = [_wrap(project, patch, source, a.value, tracked, suffix) for a in node.args]
         return next((w for w in wrapped if w), "")
-    if isinstance(node, cst.BaseNumber | cst.BaseString | cst.Lambda) or (isinstance(node, cst.Name) and node.value in {"None", "True", "False"}):
+    if isinstance(node, cst.BaseNumber | cst.BaseString | cst.Lambda) or (
+        isinstance(node, cst.Name) and node.value in {"None", "True", "False"}
+    ):
         return ""
     patch.replace(source, node, attached(source, node, suffix))
     return source.code(node)
@@ -119,6 +141,12 @@ def _wrap(
 def _is_record(project: Project, call: cst.Call) -> bool:
     """A class of the user's that is no module: a named tuple, a dataclass."""
     name = (dotted(call.func) or "").rsplit(".", 1)[-1]
-    made = {w for s in project.sources for st in simple(s.body(s.module)) for w in written(st) if "namedtuple" in str(names_read(st))}
+    made = {
+        w
+        for s in project.sources
+        for st in simple(s.body(s.module))
+        for w in written(st)
+        if "namedtuple" in str(names_read(st))
+    }
     known = {c.name.value for s in project.sources for c in s.classes}
     return name in made or (name in known and not project._is_module(name))

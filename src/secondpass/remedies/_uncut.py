@@ -9,7 +9,7 @@ import libcst as cst
 
 from ._flow import dotted
 from ._patch import Patch
-from ._source import Source, Span, walk
+from ._source import Source, walk
 
 __all__ = ["uncut"]
 
@@ -36,18 +36,26 @@ def uncut(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[Patch,
     call = statement.body[0].value if isinstance(statement.body[0], cst.Expr) else None
     if isinstance(call, cst.Call):
         name = dotted(call.func) or ""
-        if name.endswith("set_grad_enabled") or (name.endswith("requires_grad_") and call.args and dotted(call.args[0].value) == "False"):
+        if name.endswith("set_grad_enabled") or (
+            name.endswith("requires_grad_") and call.args and dotted(call.args[0].value) == "False"
+        ):
             patch = Patch()
             patch.delete(source, statement)
             yield patch, f"`{source.code(call)}`"
     small = statement.body[0]
-    if isinstance(small, cst.Assign) and (dotted(small.targets[0].target) or "").endswith("requires_grad") and dotted(small.value) == "False":
+    if (
+        isinstance(small, cst.Assign)
+        and (dotted(small.targets[0].target) or "").endswith("requires_grad")
+        and dotted(small.value) == "False"
+    ):
         patch = Patch()
         patch.replace(source, small.value, "True")
         yield patch, "`requires_grad = False`"
 
 
-def _says_nothing(source: Source, statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]) -> bool:
+def _says_nothing(
+    source: Source, statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]
+) -> bool:
     """`loss = Variable(loss, requires_grad=True)` would become `loss = loss`."""
     small = statement.body[0]
     return (
@@ -61,7 +69,11 @@ def _says_nothing(source: Source, statement: cst.SimpleStatementLine, outer: lis
 
 def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, str] | None:
     """A node that cuts, what to write instead, and what to call it."""
-    if isinstance(node, cst.Attribute) and node.attr.value == "data" and dotted(node.value) not in {None, "torch", "torch.utils", "self"}:
+    if (
+        isinstance(node, cst.Attribute)
+        and node.attr.value == "data"
+        and dotted(node.value) not in {None, "torch", "torch.utils", "self"}
+    ):
         return node, source.code(node.value), "`.data`"
     if isinstance(node, cst.IfExp):
         return _branch(source, node)
@@ -77,7 +89,11 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
         base = node.func.value
         if isinstance(base, cst.Comparison):
             return node, source.code(base.left), "the threshold"
-        if isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value in {"gt", "ge", "lt", "le", "round", "sign"}:
+        if (
+            isinstance(base, cst.Call)
+            and isinstance(base.func, cst.Attribute)
+            and base.func.attr.value in {"gt", "ge", "lt", "le", "round", "sign"}
+        ):
             return node, source.code(base.func.value), f"`.{base.func.attr.value}()`"
     name = dotted(node.func) or ""
     last = name.rsplit(".", 1)[-1]
@@ -91,7 +107,7 @@ def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, 
     inner = _replacement(source, value)
     text = inner[1] if inner else source.code(value)
     if isinstance(value, cst.List | cst.ListComp | cst.Tuple):
-        parts = [n for n in walk(value) if n is not value and (found := _replacement(source, n))]
+        parts = [n for n in walk(value) if n is not value and _replacement(source, n)]
         start = source.span(value).start
         text = source.code(value)
         for part in sorted(parts, key=source.order, reverse=True):

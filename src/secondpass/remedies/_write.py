@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
 import stat
@@ -56,7 +55,11 @@ def write(root: Path, old: dict[str, str], new: dict[str, str]) -> list[Path]:
             raise Refused(f"{file} has changed since it was read; run the command again")
         todo.append((path, before, encode(path, text)))
     entries = [
-        {"file": path.relative_to(root.resolve()).as_posix(), "old": base64.b64encode(before).decode(), "new": _hash(after)}
+        {
+            "file": path.relative_to(root.resolve()).as_posix(),
+            "old": base64.b64encode(before).decode(),
+            "new": _hash(after),
+        }
         for path, before, after in todo
     ]
     _replace(root / UNDO, json.dumps({"schema": "secondpass-undo/1", "files": entries}).encode())
@@ -101,7 +104,7 @@ def _replace(path: Path, data: bytes) -> None:
     """See NOTE [ A file is whole: old or new ], 1."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with io.open(handle, "wb") as file:
+        with open(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

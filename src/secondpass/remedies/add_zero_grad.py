@@ -41,7 +41,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
     return [
-        s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and _optimizer(s)
+        s
+        for s in simple(source.body(scope))
+        if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and _optimizer(s)
     ]
 
 
@@ -88,7 +90,11 @@ def _by_hand(source: Source, scope: Scope) -> Iterator[Way]:
         owner = None
         if isinstance(small, cst.AugAssign):
             owner = (dotted(small.target) or "").removesuffix(".data")
-        elif isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and isinstance(small.value.func, cst.Attribute):
+        elif (
+            isinstance(small, cst.Expr)
+            and isinstance(small.value, cst.Call)
+            and isinstance(small.value.func, cst.Attribute)
+        ):
             owner = (dotted(small.value.func.value) or "").removesuffix(".data")
         if owner and reads(statement, f"{owner}.grad"):
             way = Way(title=f"Clear `{owner}.grad` behind the update", safe=True, why=_WHY)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """clone: the result goes into a new tensor, the saved one stays as it was.
 
-All in-place operations of the function on the same name are rewritten together: views share one version counter, so that
-one of them left is enough to fail again.
+All in-place operations of the function on the same name are rewritten together: views share one version counter, so
+that one of them left is enough to fail again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ from ._ways import Way
 __all__ = ["propose"]
 
 _WHY = "the pass needs the tensor as it was when the forward used it"
-_OPS = {cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/", cst.PowerAssign: "**", cst.MatrixMultiplyAssign: "@"}
+_OPS = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+    cst.PowerAssign: "**",
+    cst.MatrixMultiplyAssign: "@",
+}
 
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
@@ -37,7 +44,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         for copy in (False, True):
             patch = Patch()
             for other in simple(source.body(source.scope(statement))):
-                if isinstance(other, cst.SimpleStatementLine) and (other is statement or base_of(_target(other) or "") == name):
+                if isinstance(other, cst.SimpleStatementLine) and (
+                    other is statement or base_of(_target(other) or "") == name
+                ):
                     _rewrite(patch, source, other, copy)
             if patch:
                 yield Way(patch, f"Change `{name}` out of place", safe=True, why=_WHY)
@@ -80,7 +89,10 @@ def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, c
             _copied_before(patch, source, statement, small.target)
             return
         value = source.code(small.value)
-        loose = isinstance(small.value, cst.BinaryOperation | cst.IfExp | cst.Lambda | cst.BooleanOperation) and not small.value.lpar
+        loose = (
+            isinstance(small.value, cst.BinaryOperation | cst.IfExp | cst.Lambda | cst.BooleanOperation)
+            and not small.value.lpar
+        )
         patch.replace(source, small, f"{target} = {target} {op} {f'({value})' if loose and op != '+' else value}")
     elif isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Subscript):
         if copy:
@@ -100,7 +112,7 @@ def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, c
             elif name in {"zero_", "fill_"}:
                 out = f"torch.zeros_like({out})" if name == "zero_" else f"torch.full_like({out}, {arguments[1:-1]})"
             else:
-                out += f".{name[:-1] if name.endswith('_') else name}{arguments}"
+                out += f".{name.removesuffix('_')}{arguments}"
         patch.replace(source, small, f"{text} = {out}")
 
 
@@ -120,7 +132,11 @@ def _flags(project: Project, finding: Finding, places: list) -> Iterator[Way]:  
                     if arg.keyword is not None and arg.keyword.value == "inplace" and dotted(arg.value) == "True":
                         drop_argument(patch, source, node, arg)
                 called = dotted(node.func) or ""
-                if called.rsplit(".", 1)[-1] in {"ReLU", "ReLU6", "SiLU", "Hardswish", "ELU"} and [a.keyword for a in node.args] == [None] and dotted(node.args[0].value) == "True":
+                if (
+                    called.rsplit(".", 1)[-1] in {"ReLU", "ReLU6", "SiLU", "Hardswish", "ELU"}
+                    and [a.keyword for a in node.args] == [None]
+                    and dotted(node.args[0].value) == "True"
+                ):
                     drop_argument(patch, source, node, node.args[0])
         if patch:
             yield Way(patch, "Do not let the activation overwrite its input", safe=True, why=_WHY)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from ._args import pass_calls
-from ._flow import dotted, history_slice, method_call, names_read, simple
+from ._flow import history_slice, method_call, names_read, simple
 from ._moves import lines_of
 from ._project import Project, Scope
 from ._source import Source, walk
@@ -45,7 +45,11 @@ def _root(statement: cst.BaseStatement) -> cst.BaseExpression | None:
     if not (isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)):
         return None
     call = small.value
-    if call not in pass_calls(statement) or not isinstance(call.func, cst.Attribute) or call.func.attr.value != "backward":
+    if (
+        call not in pass_calls(statement)
+        or not isinstance(call.func, cst.Attribute)
+        or call.func.attr.value != "backward"
+    ):
         return None
     bare = [a for a in call.args if a.keyword is None]
     if bare:
@@ -154,7 +158,11 @@ def _in_functions(finding: Finding, project: Project) -> Iterator[Way]:
         calls_ = [s.body[0] for s in (one[0], two[0]) if isinstance(s, cst.SimpleStatementLine)]
         if not all(isinstance(c, cst.Expr) and isinstance(c.value, cst.Call) for c in calls_):
             continue
-        if any(method_call(s, "step") for s in source.block(one[0]) if source.order(one[0]) < source.order(s) < source.order(two[0])):
+        if any(
+            method_call(s, "step")
+            for s in source.block(one[0])
+            if source.order(one[0]) < source.order(s) < source.order(two[0])
+        ):
             continue
         way = Way(title="Give the losses back and send their sum through one pass", safe=True, why=_WHY)
         for where, statement, _ in ends:

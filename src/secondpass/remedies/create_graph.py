@@ -16,7 +16,7 @@ from ._ways import Way
 
 __all__ = ["propose"]
 
-_WHY = "a gradient that is differentiated again must be computed with its own history; `retain_graph` alone would make it a constant"
+_WHY = "a gradient that is differentiated again needs a history; `retain_graph` alone would make it a constant"
 
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -32,7 +32,11 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     name = remedy.target or (finding.carrier.name if finding.carrier else "")
     if not name:
         return
-    crossing, stored, used = _crossing(finding, name, project), _stored(finding, name, project), _used(finding, name, project)
+    crossing, stored, used = (
+        _crossing(finding, name, project),
+        _stored(finding, name, project),
+        _used(finding, name, project),
+    )
     if finding.cause == "crossed-networks":
         order = (used, stored)
     elif finding.cause in {"stored-history", "hoisted-forward", "graph-leak"}:
@@ -89,7 +93,12 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
             if id(node) not in shared:
                 patch.append(source, node, ".detach()")
         if patch:
-            yield Way(patch, f"Detach `{name}` where it enters the other loss", safe=True, why="that loss must not train what made it")
+            yield Way(
+                patch,
+                f"Detach `{name}` where it enters the other loss",
+                safe=True,
+                why="that loss must not train what made it",
+            )
 
 
 def _reads_towards(project: Project, place: Place | None, name: str) -> list[tuple[Source, cst.CSTNode]]:

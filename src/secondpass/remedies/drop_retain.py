@@ -29,7 +29,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             arg = _retain(call)
             if arg is None:
                 continue
-            way = Way(safe=True, why="no later pass walks this graph; the gradients stay the same and the buffers are freed")
+            way = Way(
+                safe=True, why="no later pass walks this graph; the gradients stay the same and the buffers are freed"
+            )
             way.title = f"Drop `{source.code(arg.value) if arg.keyword is None else source.code(arg).rstrip(' ,')}`"
             if arg.keyword is None:
                 way.patch.replace(source, arg.value, "False")

@@ -26,7 +26,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     name = remedy.target or (finding.carrier.name if finding.carrier else "")
     if finding.cause == "accumulated-loss":
         for patch, title in own_loss(finding, name, project):
-            yield Way(patch, title, safe=False, why="the pass goes through this turn's own loss; the accumulator keeps the number")
+            yield Way(
+                patch,
+                title,
+                safe=False,
+                why="the pass goes through this turn's own loss; the accumulator keeps the number",
+            )
     here = project.at(remedy.place or finding.failed)
     if here:
         yield from _at(here[0], here[1], name, project)
@@ -47,7 +52,12 @@ def _at(source: Source, statement: cst.BaseStatement, name: str, project: Projec
     elif isinstance(small, cst.Assign) and isinstance(small.value, cst.BinaryOperation):
         for side, other in ((small.value.left, small.value.right), (small.value.right, small.value.left)):
             if dotted(small.targets[0].target) in names_read(side):
-                yield Way(_numbers(source, other), f"Add the number to `{dotted(small.targets[0].target)}`", safe=True, why=_WHY)
+                yield Way(
+                    _numbers(source, other),
+                    f"Add the number to `{dotted(small.targets[0].target)}`",
+                    safe=True,
+                    why=_WHY,
+                )
 
 
 def _numbers(source: Source, value: cst.BaseExpression) -> Patch:
@@ -59,13 +69,17 @@ def _numbers(source: Source, value: cst.BaseExpression) -> Patch:
 
 
 def _entries(source: Source, statement: cst.BaseStatement, project: Project) -> Iterator[Way]:
-    """A whole dictionary of tensors is stored: store its numbers. The dictionary is `**entry` or a name that is given."""
+    """A whole dictionary of tensors is stored (`**entry`, or a name): its values without their history."""
     scope = source.scope(statement)
     for node in [n for s in simple([statement]) for n in _arguments(s)]:
         name = dotted(node)
         if name is None:
             continue
-        stars = scope.params.star_kwarg.name.value if isinstance(scope, cst.FunctionDef) and scope.params.star_kwarg else None
+        stars = (
+            scope.params.star_kwarg.name.value
+            if isinstance(scope, cst.FunctionDef) and scope.params.star_kwarg
+            else None
+        )
         form = "{{key: value.{m}() if hasattr(value, 'detach') else value for key, value in {n}.items()}}"
         if name != stars and not _dict_like(source, scope, name):
             continue
@@ -87,6 +101,10 @@ def _arguments(statement: cst.BaseStatement) -> list[cst.BaseExpression]:
 def _dict_like(source: Source, scope: cst.CSTNode, name: str) -> bool:
     for statement in simple(source.body(scope)):
         small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-        if isinstance(small, cst.Assign) and dotted(small.targets[0].target) == name and isinstance(small.value, cst.Dict | cst.DictComp):
+        if (
+            isinstance(small, cst.Assign)
+            and dotted(small.targets[0].target) == name
+            and isinstance(small.value, cst.Dict | cst.DictComp)
+        ):
             return True
     return False

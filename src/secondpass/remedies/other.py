@@ -43,10 +43,17 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
         second = project.sites(where, scope, finding.failed)
         if first and second:
             stretch = where.order(first[0]), where.order(second[-1])
-            if any(stretch[0] < where.order(s) < stretch[1] and method_call(s, "step", "zero_grad") for s in simple(where.body(scope))):
+            if any(
+                stretch[0] < where.order(s) < stretch[1] and method_call(s, "step", "zero_grad")
+                for s in simple(where.body(scope))
+            ):
                 return
             break
-    way = Way(title="Remove the second pass", safe=True, why="the first pass has already put the gradient of this root in place")
+    way = Way(
+        title="Remove the second pass",
+        safe=True,
+        why="the first pass has already put the gradient of this root in place",
+    )
     way.patch.delete(source, statement)
     yield way
 
@@ -69,7 +76,11 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
         for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
             inner = [s for s in source.body(statement) if any(pass_calls(t) for t in simple([s]))]
             if inner:
-                way = Way(title="Step only where there is a new gradient", safe=False, why="a step without a new pass repeats an old gradient")
+                way = Way(
+                    title="Step only where there is a new gradient",
+                    safe=False,
+                    why="a step without a new pass repeats an old gradient",
+                )
                 way.patch.insert_after(source, source.body(statement)[-1], [source.code(step)])
                 way.patch.delete(source, step)
                 yield way

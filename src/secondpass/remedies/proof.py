@@ -85,9 +85,13 @@ def prove(
             lines = tuple(
                 f"{root / e.file}:{line}"
                 for e in remedy.edits
-                for line in range(e.line + _shift(remedy, e), e.line + _shift(remedy, e) + max(1, e.new.count("\n") + 1))
+                for line in range(
+                    e.line + _shift(remedy, e), e.line + _shift(remedy, e) + max(1, e.new.count("\n") + 1)
+                )
             )
-            after = run(command, root=root, edited=lines, until=until, enough=enough, timeout=timeout, progress=progress)
+            after = run(
+                command, root=root, edited=lines, until=until, enough=enough, timeout=timeout, progress=progress
+            )
     except (ValueError, OSError) as fault:
         return Verdict(remedy, Proof("not run", str(fault)), Run("unwatched"))
     return judge(finding, remedy, before, after, rerun)
@@ -109,7 +113,11 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
         return Verdict(remedy, Proof(status, detail), after, clean)
 
     if after.outcome in {"timeout", "unwatched"}:
-        told = "did not come to an end in time; see --until and --timeout" if after.outcome == "timeout" else after.last_words
+        told = (
+            "did not come to an end in time; see --until and --timeout"
+            if after.outcome == "timeout"
+            else after.last_words
+        )
         return verdict("not run", f"the repaired program {told}")
     if any(same(finding, f) for f in after.findings):
         return verdict("refuted", "the finding is still there")
@@ -120,7 +128,9 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
     if after.outcome == "failed" and error is None and failed:
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
     new = [f for f in after.findings if not any(same(f, g) for g in before.findings)]
-    caused = next((f for f in new if f.cause in _CAUSED.get(remedy.kind, ()) or (not failed and f.severity == "error")), None)
+    caused = next(
+        (f for f in new if f.cause in _CAUSED.get(remedy.kind, ()) or (not failed and f.severity == "error")), None
+    )
     if caused is not None:
         return verdict("refuted", f"it would cause {caused.cause}: {caused.message}")
     if error is not None and after.passes < before.passes:
@@ -136,7 +146,13 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
 def _told(before: Run, after: Run, failed: bool, new: list[Finding]) -> str:
     parts = []
     if failed:
-        end = "to its end" if after.outcome == "ended" else "and was stopped there" if after.outcome == "stopped" else "before it failed again"
+        end = (
+            "to its end"
+            if after.outcome == "ended"
+            else "and was stopped there"
+            if after.outcome == "stopped"
+            else "before it failed again"
+        )
         parts.append(f"failed at pass {before.passes}, ran {after.passes} passes {end}")
     else:
         parts.append(f"{after.passes} passes, the finding is gone")
@@ -157,11 +173,15 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Ca
     wanted = after.untouched
     if finding.cause in _UNCHANGED:
         wanted = max(wanted, before.passes)
-    elif finding.severity == "error" and (remedy.kind == "retain-graph" or (remedy.kind, finding.cause) == ("detach", "carried-state")):
+    elif finding.severity == "error" and (
+        remedy.kind == "retain-graph" or (remedy.kind, finding.cause) == ("detach", "carried-state")
+    ):
         # The cut comes behind the pass that freed: gradients stay as they were until the point where it failed.
         wanted = max(wanted, before.passes)
     count = _compared(before, after, wanted)
-    if before.digests[:count] == after.digests[:count] and (finding.cause != "needless-retain" or _same_gradients(before, after)):
+    if before.digests[:count] == after.digests[:count] and (
+        finding.cause != "needless-retain" or _same_gradients(before, after)
+    ):
         return ""
     if rerun is not None:
         again = rerun()
@@ -172,4 +192,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Ca
 
 def _same_gradients(before: Run, after: Run) -> bool:
     pairs = zip(before.gradients, after.gradients, strict=False)
-    return all(len(a) == len(b) and all(isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or x != x for x, y in zip(a, b, strict=True)) for a, b in pairs)
+    return all(
+        len(a) == len(b)
+        and all(isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or x != x for x, y in zip(a, b, strict=True))
+        for a, b in pairs
+    )

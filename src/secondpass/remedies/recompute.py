@@ -23,7 +23,11 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _again.for_access(finding, project)
         return
     two = finding.freed is not None and finding.failed is not None and finding.freed != finding.failed
-    orders = (_again.before_second_pass, _hoisted.into_the_turn) if two else (_hoisted.into_the_turn, _again.before_second_pass)
+    orders = (
+        (_again.before_second_pass, _hoisted.into_the_turn)
+        if two
+        else (_hoisted.into_the_turn, _again.before_second_pass)
+    )
     if finding.cause in {"hoisted-forward", "repeated-backward"}:
         orders = (_hoisted.into_the_turn, _again.before_second_pass)
     for ways in orders:

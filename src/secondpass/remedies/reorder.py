@@ -44,7 +44,9 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
     for source, scope in project.scopes(finding.failed, finding.freed):
         for site in project.sites(source, scope, finding.failed)[-1:]:
             block = source.block(site)
-            before = [s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)]
+            before = [
+                s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)
+            ]
             for write in before[-1:]:
                 steps = method_call(write, "step") is not None
                 way = Way(title=f"Move `{source.code(write).splitlines()[0]}` behind the pass", safe=not steps)
@@ -63,24 +65,52 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
             continue
         source, clear = here
         scope = source.scope(clear)
-        counted = [s for s in _steps(source, scope) if isinstance(source.owner(s), cst.If) and not source.inside(clear, source.owner(s))]
+        counted = [
+            s
+            for s in _steps(source, scope)
+            if isinstance(source.owner(s), cst.If) and not source.inside(clear, source.owner(s))
+        ]
         counted = [s for s in counted if "%" in source.code(source.owner(s).test)]  # type: ignore[attr-defined]
         if counted:
-            yield _move(Way(title="Clear the gradients behind the step", safe=True, why=why), source, clear, counted[0], after=True)
+            yield _move(
+                Way(title="Clear the gradients behind the step", safe=True, why=why),
+                source,
+                clear,
+                counted[0],
+                after=True,
+            )
         block = source.block(clear)
         passes = [s for s in block if source.order(s) < source.order(clear) and any(pass_calls(t) for t in simple([s]))]
         if passes:
-            steps_between = [s for s in block if source.order(passes[-1]) < source.order(s) < source.order(clear) and method_call(s, "step")]
+            steps_between = [
+                s
+                for s in block
+                if source.order(passes[-1]) < source.order(s) < source.order(clear) and method_call(s, "step")
+            ]
             if not steps_between:
                 first = _first_of_turn(source, block, passes)
-                yield _move(Way(title="Clear the gradients before the pass", safe=True, why=why), source, clear, first, after=False)
+                yield _move(
+                    Way(title="Clear the gradients before the pass", safe=True, why=why),
+                    source,
+                    clear,
+                    first,
+                    after=False,
+                )
         following = [s for s in block if source.order(s) > source.order(clear) and method_call(s, "step")]
         if following:
-            yield _move(Way(title="Clear the gradients behind the step", safe=True, why=why), source, clear, following[-1], after=True)
+            yield _move(
+                Way(title="Clear the gradients behind the step", safe=True, why=why),
+                source,
+                clear,
+                following[-1],
+                after=True,
+            )
         yield from _elsewhere(project, source, clear, why)
 
 
-def _first_of_turn(source: Source, block: list[cst.BaseStatement], passes: list[cst.BaseStatement]) -> cst.BaseStatement:
+def _first_of_turn(
+    source: Source, block: list[cst.BaseStatement], passes: list[cst.BaseStatement]
+) -> cst.BaseStatement:
     """The first pass since the last step: several passes may add up before one step."""
     steps = [source.order(s) for s in block if method_call(s, "step") and source.order(s) < source.order(passes[-1])]
     return next(p for p in passes if not steps or source.order(p) > steps[-1])
@@ -118,7 +148,11 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
             for made in [s for s in statements if written(s) & project.optimizers.keys()]:
                 block = source.block(made)
                 trained = {n.split(".")[0] for n in names_read(made)}
-                parts = {n for n in names_read(made) if name and (n == name or name.startswith(n + ".") or n.startswith(name + "."))}
+                parts = {
+                    n
+                    for n in names_read(made)
+                    if name and (n == name or name.startswith(n + ".") or n.startswith(name + "."))
+                }
                 later = [
                     s
                     for s in block
@@ -128,7 +162,11 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                 used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
                 later = [s for s in later if not used or source.order(s) < source.order(used[0])]
                 if later:
-                    way = Way(title="Make the optimizer behind the exchange", safe=True, why="it then trains the parts that the loss reaches")
+                    way = Way(
+                        title="Make the optimizer behind the exchange",
+                        safe=True,
+                        why="it then trains the parts that the loss reaches",
+                    )
                     yield _move(way, source, made, later[-1], after=True)
 
 
@@ -139,7 +177,9 @@ def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
     for source, scope in project.scopes(finding.failed, finding.freed):
         for site in project.sites(source, scope, finding.failed)[-1:]:
             block = source.block(site)
-            passes = [s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)]
+            passes = [
+                s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)
+            ]
             if passes and isinstance(passes[-1], cst.SimpleStatementLine):
                 way = Way(title="Read the graph before the pass frees it", safe=True, why="the buffers are still there")
                 yield _move(way, source, site, passes[-1], after=False)

@@ -26,6 +26,10 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         return
     source, statement = here
     for call in pass_calls(statement)[:1]:
-        way = Way(title="Keep the graph for the second pass", safe=False, why="costs the memory of the kept buffers; one pass over the sum is cheaper")
+        way = Way(
+            title="Keep the graph for the second pass",
+            safe=False,
+            why="costs the memory of the kept buffers; one pass over the sum is cheaper",
+        )
         set_argument(way.patch, source, call, "retain_graph", "True")
         yield way

@@ -11,7 +11,6 @@ NOTE [ Certain and maybe ]
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -101,6 +100,8 @@ class Engine:
         self.sightings: list[Sighting] = []
         self.holdings: list[Holding] = []
         self.failures: list[Failure] = []
+        self.needed: set[Place | None] = set()
+        """Where graphs are kept that a later pass may need."""
         self.doubtful = False
         """Whether a pass may have walked more than can be told."""
         self.owners: dict[int, Owner] = {}
@@ -281,6 +282,7 @@ class Engine:
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass of which it cannot be told what it walked."""
         self.doubtful = True
+        self.needed.update(p.place for p in self.passes if p.retain)
         self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
 
     def _refusal(
@@ -346,7 +348,7 @@ class Engine:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
         for index, kept in self._retained if dim else ():
             if not dim.isdisjoint(kept):
-                self.passes[index] = dataclasses.replace(self.passes[index], retain=False)
+                self.needed.add(self.passes[index].place)
 
     def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
         for node in certain:

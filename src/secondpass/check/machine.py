@@ -81,10 +81,11 @@ class Frame:
 class Machine:
     """Reads one program once, under one policy."""
 
-    STEPS = 60_000
+    STEPS = 25_000
     DEPTH = 60
 
     def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
+        Unknown.reset()  # the same program must always be read the same way
         self.project = project
         self.policy = policy
         self.deadline = deadline

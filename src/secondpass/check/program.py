@@ -64,7 +64,9 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
             f
             for f in found
             # What is silent is judged by a whole reading; and a place that failed was not silent.
-            if (whole or not ended or f.severity == "error") and not (f.code == "SP110" and f.failed in failed)
+            if (whole or not ended or f.severity == "error")
+            and not (f.code == "SP110" and f.failed in failed)
+            and not (f.code == "SP402" and f.failed in m.engine.needed)
         )
     return made
 
@@ -104,7 +106,7 @@ def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]
     sites = [s for p in places if (s := _site(p)) in mine.reached]
     if not sites:
-        return not other.whole
+        return other.passes < mine.passes
     return any(other.reached.get(s, 0) < mine.reached[s] for s in sites)
 
 

@@ -57,6 +57,11 @@ class Unknown:
         self.memo: dict[str, Unknown] | None = None
         self.owner: Unknown | None = None
 
+    @classmethod
+    def reset(cls) -> None:
+        """Numbers unknown values from one again."""
+        cls._count = 0
+
     def attribute(self, name: str) -> Unknown:
         """The same attribute of the same unknown object is the same unknown value."""
         if self.memo is None:

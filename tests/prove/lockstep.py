@@ -101,6 +101,8 @@ def close(theirs: Any, ours: Any) -> bool:
     a, b = array(theirs), array(ours)
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
+    if a.tobytes() == b.tobytes():  # most are equal, and this is many times faster than `allclose`
+        return True
     loose = a.dtype == np.float32 or a.dtype == np.float64
     return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True)) if loose else bool((a == b).all())
 

@@ -142,7 +142,7 @@ def unsqueeze(t: Tensor, dim: int) -> Tensor:
 
 def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged."""
-    return F.transpose(t, dim0=axis(dim0, t._a.ndim), dim1=axis(dim1, t._a.ndim))
+    return F.transpose(t, dim0=dim0, dim1=dim1)
 
 
 def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:

@@ -65,14 +65,15 @@ def setitem(t: Tensor, key: Any, value: Any) -> None:
     target, found = _parts(t, key, True)
     if not isinstance(value, Tensor):
         value = Tensor(np.asarray(value, t._a.dtype))
+    short = value._a.shape
+    while short and short[0] == 1:
+        short = short[1:]
     if found:
+        value = value if short == value._a.shape else F.view(value, shape=short)
         inplace(OPS["index_put"], target, value, *found)
         return
     shape = target._a.shape
     if value._a.shape != shape and value._a.ndim:
-        short = value._a.shape
-        while short and short[0] == 1:
-            short = short[1:]
         value = F.view(value, shape=short)
         if value._a.shape != shape:
             value = F.expand(value, shape=shape)

@@ -10,8 +10,9 @@ import numpy as np
 from .engine import Walk
 from .graph import Edge, GraphError, Node
 from .namespaces import arrays, tensors
+from .ops.shape import memory
 from .state import set_grad_enabled, state
-from .tensors import Tensor, edge_of
+from .tensors import UNRECORDED, Tensor, edge_of
 
 __all__ = ["backward", "grad"]
 
@@ -134,7 +135,7 @@ def backward(
                     raise GraphError("One of the differentiated Tensors does not require grad", "no-grad")
                 if t.grad_fn is not None:
                     t.retain_grad()
-                targets.append(edge_of(t) or edges[0])
+                targets.append(edge_of(t) or _nowhere())
         walk = Walk("backward", edges, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     except BaseException as error:
         _tell("backward", error)
@@ -167,7 +168,7 @@ def grad(
             if not t.requires_grad:
                 raise GraphError("One of the differentiated Tensors does not require grad", "no-grad")
         # A leaf that no operation has used has no node yet; the one made here is simply not reached.
-        targets = [edge for t in wanted if (edge := edge_of(t)) is not None]
+        targets = [edge_of(t) or _nowhere() for t in wanted]
         retain = create_graph if retain_graph is None else retain_graph
         walk = Walk("grad", edges, retain, create_graph, targets)
     except BaseException as error:
@@ -183,8 +184,22 @@ def grad(
                 f"It is input {i}; set allow_unused=True if this is the desired behavior.", "unused",
             ))  # fmt: skip
         elif g is not None and not isinstance(g, Tensor):
-            found[i] = Tensor(np.asarray(g))
+            found[i] = _as_view(np.asarray(g))
     return tuple(found)
+
+
+def _nowhere() -> Edge:
+    """An edge for what no pass reaches: a view made under `no_grad` needs a gradient but has no node."""
+    return Node("Identity", ()), 0
+
+
+def _as_view(array: Any) -> Tensor:
+    """A gradient that shares memory is a view made where nothing is recorded, and behaves like one."""
+    t = Tensor(array)
+    if array.base is not None:
+        t._base = Tensor(memory(array))
+        t._c, t._made = t._base._c, UNRECORDED
+    return t
 
 
 def _tell(kind: str, error: BaseException) -> None:

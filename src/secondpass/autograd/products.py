@@ -31,18 +31,44 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         if p == 1 and q == 1:
             return F.dot(a, b)
         return F.mv(a, b) if p == 2 else F.squeeze_(F.mm(F.unsqueeze(a, dim=0), b), dim=0)
-    if p >= 3 and q <= 2:
+    if not _folds(a, b):
+        return _batched(a, b)
+    if p > q:
         return _folded(a, b)
-    if q >= 3 and p <= 2:
-        turned = F.transpose(b, dim0=-1, dim1=-2)
-        if p == 1:
-            return _folded(turned, a)
-        return contiguous(F.transpose(_folded(turned, F.t(a)), dim0=-1, dim1=-2))
-    batch = np.broadcast_shapes(a._a.shape[:-2], b._a.shape[:-2])
-    rows, inner, columns = a._a.shape[-2], a._a.shape[-1], b._a.shape[-1]
-    left = reshape(F.expand(a, shape=(*batch, rows, inner)), (-1, rows, inner))
-    right = reshape(F.expand(b, shape=(*batch, inner, columns)), (-1, inner, columns))
-    return F.unsafe_view(F.bmm(left, right), shape=(*batch, rows, columns))
+    turned = F.transpose(b, dim0=-1, dim1=-2)
+    return _folded(turned, a) if p == 1 else contiguous(F.transpose(_folded(turned, F.t(a)), dim0=-1, dim1=-2))
+
+
+def _folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch is multiplied as one tall matrix: always where a gradient of the single matrix would otherwise be
+    formed for every item of the batch, else where it costs no copy."""
+    large, small = (a, b) if a._a.ndim >= b._a.ndim else (b, a)
+    if large._a.ndim < 3 or small._a.ndim > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if a._a.ndim == 2:
+        return False
+    array = large._a if large is a else large._a.swapaxes(-1, -2)
+    steps = zip(array.shape, array.strides, array.shape[1:], array.strides[1:], strict=False)
+    pairs = list(steps)[:-1]
+    return not array.size or all(n == 1 or step == inner * width for n, step, width, inner in pairs)
+
+
+def _batched(a: Tensor, b: Tensor) -> Tensor:
+    vector = b._a.ndim == 1
+    rows, inner = a._a.shape[-2] if a._a.ndim > 1 else 1, a._a.shape[-1]
+    columns = 1 if vector else b._a.shape[-1]
+    try:
+        batch = np.broadcast_shapes(a._a.shape[:-2], b._a.shape[:-2])
+    except ValueError as error:
+        raise RuntimeError(f"matmul: {error}") from None
+    left = reshape(F.expand(a, shape=(*batch, rows, inner)), (math.prod(batch), rows, inner))
+    right = F.expand(b, shape=(*batch, inner) if vector else (*batch, inner, columns))
+    right = reshape(right, (math.prod(batch), inner) if vector else (math.prod(batch), inner, columns))
+    out = F.bmm(left, F.unsqueeze(right, dim=2) if vector else right)
+    shape = (*batch, *((rows,) if a._a.ndim > 1 else ()), *(() if vector else (columns,)))
+    return F.unsafe_view(F.squeeze_dim(out, dim=2) if vector else out, shape=shape)
 
 
 def _folded(a: Tensor, b: Tensor) -> Tensor:

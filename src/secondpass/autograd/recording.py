@@ -85,18 +85,14 @@ class OpNode(Node):
             t = self.unpack(entry, True)
             if t is not None and t._wrapped:
                 t = None
-            source = None if t is None or t._fn is self else (t._fn, t._nr, t._req, t._accumulator)
+            needs = t is not None and t._fn is None and t.requires_grad
+            source = None if t is None or t._fn is self else (t._fn, t._nr, needs, t._accumulator)
             kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, entry[1], (unpack, source)))
         self.saved = kept
 
     def unpack(self, entry: Saved, create: bool) -> Any:
         """A buffer, as a tensor with its history (`create`) or as an array."""
         kind, kept, counter = entry[1], entry[2], entry[3]
-        if kind == INPUT and entry[5] and kept is not None and kept._fn is None:
-            raise GraphError(
-                f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
-                "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
-            )  # fmt: skip
         if self.freed_by is not None or (counter is not None and counter[0] != entry[4]):
             self.check(entry)
         if kind == INPUT:
@@ -120,9 +116,20 @@ class OpNode(Node):
                 t._fn, t._nr = entry[5](), 0
         return t
 
+    def refuse_detached(self, entry: Saved) -> None:
+        """Raises when a pass needs an input that was cut off after it was saved."""
+        if entry[1] == INPUT and entry[5] and entry[2] is not None and entry[2]._fn is None:
+            raise GraphError(
+                f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
+                "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
+            )  # fmt: skip
+
     def unpack_all(self, create: bool) -> list[Any]:
         """All buffers, by the op's order; None for those that were not needed."""
         op = self.op
+        for entry in self.saved:
+            if entry[5]:
+                self.refuse_detached(entry)
         if op.star > 0 and op.saves:
             return [[self.unpack(e, create) for e in self.saved]]
         if len(self.saved) == len(op.plan):
@@ -236,7 +243,9 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
         params["layout"] = layout(plain[0])
     try:
         out = op.value(*plain, **params)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
+        if state.enabled:
+            edges_of(op, inputs)  # a view that may not be used says so first
         raise as_pytorch(op, error) from None
     edges = edges_of(op, inputs) if state.enabled and op.formulas else None
     if edges is None:
@@ -264,7 +273,7 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
     return result
 
 
-def as_pytorch(op: Op, error: ValueError) -> Exception:
+def as_pytorch(op: Op, error: Exception) -> Exception:
     """NumPy's complaint as the class that PyTorch raises: dimensions that are not there are an IndexError."""
     text = f"{op.name}: {error}"
     return IndexError(text) if isinstance(error, IndexError) else RuntimeError(text)

@@ -12,12 +12,16 @@ from .table import define, np
 
 def _softmax(x: Any, dim: int) -> Any:
     x = real(x)
+    if not x.size:
+        return x.copy()
     e = np.exp(x - x.max(dim, keepdims=True))
     e /= e.sum(dim, keepdims=True)
     return e
 
 
 def _log_softmax(x: Any, dim: int) -> Any:
+    if not x.size:
+        return x.copy()
     x = x - x.max(dim, keepdims=True)
     x -= np.log(np.exp(x).sum(dim, keepdims=True))
     return x

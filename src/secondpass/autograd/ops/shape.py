@@ -76,8 +76,16 @@ define("reshape_alias", "ReshapeAliasBackward0", "self", view, view=True,
 define("unsafe_view", "UnsafeViewBackward0", "self", view, grad=lambda F, g, n: F.reshape(g, shape=n.shape(0)))
 define("alias", "AliasBackward0", "self", lambda x: x.view(), view=True, grad=lambda F, g, n: g)
 define("t", "TBackward0", "self", lambda x: x.T, view=True, grad=lambda F, g, n: F.t(g))
+
+
+def _transpose(x: Any, dim0: int, dim1: int) -> Any:
+    if not x.ndim and not {dim0, dim1} <= {0, -1}:
+        raise IndexError(f"Dimension out of range (a tensor without dimensions has no {dim0} and {dim1})")
+    return x.swapaxes(dim0, dim1) if x.ndim else x.view()
+
+
 define(
-    "transpose", "TransposeBackward0", "self", lambda x, dim0, dim1: x.swapaxes(dim0, dim1) if x.ndim else x.view(),
+    "transpose", "TransposeBackward0", "self", _transpose,
     view=True, grad=lambda F, g, n: F.transpose(g, **n.params),
 )  # fmt: skip
 

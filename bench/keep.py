@@ -168,13 +168,13 @@ class Task:
     def __init__(self, args: argparse.Namespace, losses: int) -> None:
         torch.manual_seed(0)
         self.device, self.losses = args.device, losses
-        self.model = Transformer(args.layers, args.width, args.heads, dropout=args.dropout).to(args.device)
-        if args.bf16:
-            self.model.bfloat16()
+        dtype = torch.bfloat16 if args.bf16 else torch.float32
+        torch.set_default_dtype(dtype)
+        with torch.device(args.device):
+            self.model = Transformer(args.layers, args.width, args.heads, dropout=args.dropout)
+            self.heads = nn.ModuleList(nn.Linear(args.width, 1) for _ in range(losses))
+        torch.set_default_dtype(torch.float32)
         self.x = torch.randint(0, 256, (args.batch, args.length), device=args.device)
-        self.heads = nn.ModuleList(nn.Linear(args.width, 1) for _ in range(losses)).to(args.device)
-        if args.bf16:
-            self.heads.bfloat16()
         self.parameters = [*self.model.parameters(), *self.heads.parameters()]
         self.optimizer = torch.optim.SGD(self.parameters, lr=1e-6)
         for value in self.parameters:
@@ -419,7 +419,7 @@ def main() -> None:
     small = args.device == "cpu"
     args.width = args.width or (256 if small else 768)
     args.heads = args.heads or (4 if small else 12)
-    args.batch = args.batch or (4 if small else 8)
+    args.batch = args.batch or (4 if small else 32)
     args.length = args.length or (128 if small else 1024)
     if small:
         torch.set_num_threads(1)

@@ -173,8 +173,7 @@ def _executed(starts: list[Node], candidates: list[Node], inputs: Any) -> list[N
 
 
 def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-    """An optimizer has changed parameters: no pass over a call that used them can be right any more."""
-    changed = {id(value) for group in optimizer.param_groups for value in group["params"]}
+    """After every step of every optimizer."""
+    parameters = {id(value) for group in optimizer.param_groups for value in group["params"]}
     for frame in list(_engine.frames):
-        if frame.finished is None and frame.changed_by(changed):
-            frame.conclude("an optimizer changed its parameters", for_good=True)
+        frame.stepped(parameters)

@@ -70,6 +70,7 @@ class Frame:
         self._let_go: weakref.ref[Released] | None = None  # its buffers' hooks hold it, and it holds this frame
         self._anchors: list[weakref.ref[torch.Tensor]] = []
         self._busy = False
+        self._stepped: set[int] = set()
         self.signatures: list[Any] = []
         self.follows = True
         """So far this call has the sizes of the one that the plan was made for."""
@@ -111,8 +112,16 @@ class Frame:
         alive = [tensor for tensor in (anchor() for anchor in self._anchors) if tensor is not None]
         inside = built_between(self.start, self.end)
         # In from the roots first: between them and this part lie the user's own nodes.
-        entry = walk(map(node_of, alive))
-        return walk([node for node in entry if inside(node)], inside) if entry else []
+        border: dict[Node, None] = {}
+
+        def outside(node: Node) -> bool:
+            if inside(node):
+                border[node] = None
+                return False
+            return True
+
+        walk(map(node_of, alive), outside)
+        return walk(border, inside)
 
     def anchor(self, root: Any) -> None:
         """Remembers a tensor from which this part of the graph can be reached."""
@@ -236,7 +245,9 @@ class Frame:
         if learned is not None and len(self.passes) > learned:
             self.keeper.learn_passes(len(self.passes))
         if self.finished is None and learned is not None and len(self.passes) >= learned:
-            self.finish(f"pass {len(self.passes)} was the last one of earlier calls")
+            # Letting PyTorch's own nodes go costs a walk: where an optimizer's step will do it, once is enough.
+            if self.runs or not self.keeper.optimized:
+                self.finish(f"pass {len(self.passes)} was the last one of earlier calls")
         self.last_pass = False
 
     def reached(self, run: Run) -> None:
@@ -268,7 +279,7 @@ class Frame:
             nodes = self.nodes()
             if nodes:
                 released = Released(self._again)
-                released.release(nodes, self._fixed())
+                released.release(nodes, self._fixed(), remember=not for_good)
                 self._let_go = weakref.ref(released)
 
     def _released(self) -> Released | None:
@@ -315,5 +326,16 @@ class Frame:
         found.append(Line(number, "", "held" if loose else "freed", loose, loose, 0, again, why))
         return found
 
-    def changed_by(self, parameters: set[int]) -> bool:
-        return any(id(value) in parameters and value._version != version for value, version in self.versions)
+    def stepped(self, parameters: set[int]) -> None:
+        """An optimizer has changed some parameters: no pass that needs the old ones can be right any more."""
+        if self.finished is not None or not any(id(v) in parameters and v._version != n for v, n in self.versions):
+            return
+        self._stepped |= parameters
+        if all(id(value) in self._stepped for value, _ in self.versions if value.requires_grad):
+            self.keeper.optimized = True
+            self.conclude("an optimizer changed its parameters", for_good=True)
+            return
+        # The others may still be walked alone: units that are as they were can be made again.
+        for run in self.live():
+            if run.changed() and not self.in_pass:
+                run.forget("an optimizer changed its parameters", for_good=True)

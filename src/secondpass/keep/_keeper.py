@@ -53,6 +53,8 @@ class Keeper:
         elif units != "auto":
             self._parts(module, units)  # say what is wrong with it now
         self.frames: weakref.WeakSet[Frame] = weakref.WeakSet()
+        self.optimized = False
+        """An optimizer steps between the calls."""
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
         self._plan: list[tuple[Any, str]] = []
@@ -60,7 +62,6 @@ class Keeper:
         self._lock = threading.Lock()
         self._users = 0
         self._costs: deque[dict[str, Any]] = deque(maxlen=16)
-        self.most = 0
 
     @staticmethod
     def _parts(module: nn.Module | None, units: Any) -> list[tuple[str, nn.Module]]:

@@ -74,10 +74,10 @@ class Released:
         self._samples: dict[int, torch.Tensor] = {}
         self.times = 0
 
-    def release(self, nodes: list[Node], fixed: set[int]) -> None:
+    def release(self, nodes: list[Node], fixed: set[int], remember: bool) -> None:
         """Lets go of everything but aliases of parameters and arguments.
 
-        A few values of some buffers are remembered: a forward that cannot be repeated shall not give wrong gradients.
+        To `remember` a few values of some buffers: a forward that cannot be repeated shall not give wrong gradients.
         """
         self._names = [node.name() for node in nodes]
         number = -1
@@ -90,7 +90,7 @@ class Released:
                 # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
                 if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
                     continue
-                if len(nodes) < _SAMPLES or number % (len(nodes) // _SAMPLES) == 0:
+                if remember and (len(nodes) < _SAMPLES or number % (len(nodes) // _SAMPLES) == 0):
                     self._samples[number] = _sample(value).clone()
                 del value
                 if hook(handle, _Numbered(number), self._read):

@@ -11,6 +11,7 @@ import torch
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from ._budget import parse_budget
+from ._chunks import Chunks
 from ._join import Join, join
 from ._tree import tensors
 
@@ -124,30 +125,24 @@ class _Walk:
     def rows(self) -> list[Row]:
         for number, root in enumerate(self.joined.roots):
             self._head(number, root)
-        count = len(self.seeds)
-        result: list[Row] = []
-        size, single = 1, None
-        while len(result) < count:
-            size = min(size, count - len(result))
+        count, result = len(self.seeds), []
+        sizes = self._sizes(count)
+        for size in sizes:
             chunk = range(len(result), len(result) + size)
-            final = chunk.stop == count and not self.retain
             start = self._clock()
-            rows = self._trunk(chunk, final)
-            took = (self._clock() - start) / size
-            result += rows
-            if single is None:
-                single = took
-                size = self._fitting() if self.batchable else 1
-            elif size > 1 and took > single:
-                size = 1  # walking at once does not pay here
+            result += self._trunk(chunk, final=chunk.stop == count and not self.retain)
+            sizes.took((self._clock() - start) / size)
         return result
-
-    batchable = True
 
     def _clock(self) -> float:
         if self.wanted[0].device.type == "cuda":
             torch.cuda.synchronize(self.wanted[0].device)
         return time.perf_counter()
+
+    def _sizes(self, count: int) -> Chunks:
+        shapes = tuple(None if seed is None else tuple(seed.shape) for seed in self.seeds[0])
+        kind = (shapes, len(self.joined.shared), len(self.wanted), self.wanted[0].device, count)
+        return Chunks(kind, count, self._fitting())
 
     def _fitting(self) -> int:
         """Losses per chunk: each takes its seeds and results, and gradients on the way of about the same size."""
@@ -176,7 +171,7 @@ class _Walk:
             except (RuntimeError, NotImplementedError) as error:
                 if isinstance(error, torch.OutOfMemoryError if hasattr(torch, "OutOfMemoryError") else ()):
                     self.budget //= 2
-                self.batchable = False  # an operation without a rule for it; fall through to one by one
+                # Otherwise an operation without a rule for it. Either way one by one will do.
         return [self._one(number, final and number == chunk.stop - 1) for number in chunk]
 
     def _one(self, number: int, final: bool) -> Row:

@@ -247,6 +247,9 @@ class Run:
                     self.frame.shrank(entry.nbytes)
             return data
 
+    def changed(self) -> bool:
+        return any(value._version != version for value, version in self._versions)
+
     def recompute(self) -> None:
         """Makes the missing buffers again."""
         for value, version in self._versions:
@@ -347,6 +350,7 @@ class _Replay:
             replaying.depth -= 1
             if self._shorten is not None:
                 self._shorten.forget()
+                self._shorten = None  # it holds this
         if self._problem is None and self._count <= self._last:
             run.parted = self._count
             self._problem = f"it saved {self._count} buffers instead of {len(run.entries)}"

@@ -84,6 +84,10 @@ class Habits:
 
     def plain(self) -> Iterator[tuple[int, str, Any]]:
         for index, module in enumerate(self.modules):
+            # PyTorch's own layers set no attributes, unless a hook does so for them.
+            hooked = module._forward_pre_hooks or module._forward_hooks
+            if not hooked and type(module).__module__.startswith("torch.nn.modules."):
+                continue
             for name, value in vars(module).items():
                 if name not in _OWN and name != "_compiled_call_impl":
                     yield index, name, value

@@ -80,7 +80,7 @@ def _swallowed(trace: Trace, caught: list[Failure]) -> list[Finding]:
     for failure in caught[:_CAUGHT]:
         for finding in _diagnosed(replace(trace, failures=(replace(failure, swallowed=False),))):
             if finding.severity == "error":
-                found.setdefault((finding.cause, finding.failed, finding.carrier), finding)
+                found.setdefault((finding.cause, finding.failed), finding)
     return [swallowed(finding, sum(f.place == finding.failed for f in caught)) for finding in found.values()]
 
 

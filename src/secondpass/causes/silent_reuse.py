@@ -78,6 +78,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Finding, Node, Pass, Trace
 from ._finding import _place, quoted, remedy
+from ._reuse import is_linear
 from ._silent import warning
 from ._source import source_of
 
@@ -119,11 +120,23 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 def _stale(trace: Trace, used: Pass, node: Node) -> bool:
     """Whether a node that is walked again was computed from parameters that a step has changed since."""
-    if not node.bent:
+    if not (_bent(trace, used, node) if node.bent is None else node.bent):
         return False
     freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and node.number in p.walked), None)
-    leaves = set(node.parents or ())
+    leaves = {n.number for n in trace.history(node.number) if n.leaf is not None} | set(node.parents or ())
     return freed is not None and any(freed.when < s.when < used.when and leaves & set(s.leaves or ()) for s in trace.steps)
+
+
+def _bent(trace: Trace, used: Pass, node: Node) -> bool:
+    """Whether the root depends on a node by more than sums and scalings, where the producer has not said."""
+    straight, todo = set(), list(used.roots or ())
+    while todo:
+        one = trace.nodes.get(todo.pop())
+        if one is not None and one.number not in straight:
+            straight.add(one.number)
+            todo += one.parents or () if is_linear(one) else ()
+    beyond = [p for n in straight if not is_linear(trace.nodes[n]) for p in trace.nodes[n].parents or ()]
+    return any(n.number == node.number for n in trace.history(*beyond))
 
 
 def _counts(node: Node | None) -> bool:

@@ -21,7 +21,7 @@ class PassNote:
     """One pass as it was seen."""
 
     __slots__ = (
-        "create", "entry", "exit", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
+        "create", "entry", "exit", "followed", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
         "retain", "reused", "roots", "shot", "thread", "walked", "wasted", "when",
     )  # fmt: skip
 
@@ -32,6 +32,8 @@ class PassNote:
         self.inputs: tuple[int, ...] | None = None
         self.retain = self.create = self.nested = False
         self.wasted = False
+        self.followed = True
+        """Whether gradients were compared around it."""
         """Whether its gradients were cleared before any step used them."""
         self.iteration = 0
         self.outcome = "ok"
@@ -45,7 +47,7 @@ class PassNote:
 class StepNote:
     """One step of an optimizer as it was seen."""
 
-    __slots__ = ("book", "empty", "hand", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
+    __slots__ = ("book", "empty", "followed", "hand", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
 
     def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:
         self.when, self.key, self.mark, self.position = when, key, mark, position
@@ -58,6 +60,7 @@ class StepNote:
         self.piled: tuple[int, ...] = ()
         self.iteration = 0
         self.inside = False
+        self.followed = True
 
 
 class Ledger:

@@ -8,7 +8,8 @@ NOTE [ Following gradients without patching zero_grad ]
    pass means that nobody cleared it in between; `p.grad.data.zero_()` moves no version, so the first few times the
    value is looked at too.
 3. A gradient that is applied twice has the same values; for the first steps two numbers of it are compared.
-4. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
+4. Not every step is followed (see the watcher): a step or pass that was not says so, and counts for nothing.
+5. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class _Book:
     """What is known of one optimizer."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, leaves: Leaves) -> None:
-        wanted = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        # All of them: what is frozen now may be trained later.
+        wanted = [p for group in optimizer.param_groups for p in group["params"]]
         self.every = tuple(leaves.number(p) for p in wanted)
         step = max(1, len(wanted) // _FOLLOWED)
         chosen = wanted[::step][:_FOLLOWED]
@@ -137,6 +139,17 @@ class Grads:
                 piled.append(number)
         return (tuple(moved), tuple(piled)) if moved else None
 
+    def forget(self) -> None:
+        """Begins anew: what was known of gradients is out of date after steps that were not followed."""
+        for _, book in list(self._books.values()):
+            book.uncleared.clear()
+            book.filled.clear()
+            book.before.clear()
+            book.state.clear()
+            book.applied, book.passes = {}, 0
+        for hand in self.hand.values():
+            hand.version = hand.state = None
+
     def pass_begins(self) -> bool:
         """Says whether the gradients of the pass before were cleared without any step having used them."""
         wasted = False
@@ -184,7 +197,7 @@ class Grads:
             del self.hand[number]
         for number, ref in list(book.never.items()):
             leaf = ref()
-            if leaf is None or leaf.grad is not None:
+            if leaf is None or leaf.grad is not None or not leaf.requires_grad:
                 del book.never[number]
         empty, zero, stale, piled = [], [], [], []
         for number, grad in book.grads():

@@ -74,7 +74,8 @@ class _Builder:
         trace = Trace(
             nodes=nodes,
             passes=passes,
-            steps=tuple(self._step(n) for n in self.steps),
+            # Without a failure only gradients are judged by steps: those that were not followed say nothing.
+            steps=tuple(self._step(n) for n in self.steps if n.followed or self.graph is not None),
             sightings=tuple(self._sightings()),
             holdings=tuple(self._holdings()),
             writes=writes,
@@ -107,7 +108,7 @@ class _Builder:
             iteration=note.iteration or None,
             loops=moment.loops if moment is not None else None,
             nested=note.nested,
-            wasted=note.wasted,
+            wasted=note.wasted if note.followed else None,
         )
 
     def _step(self, note: Any) -> Step:

@@ -34,6 +34,8 @@ __all__ = ["Watcher"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
 _WALK = 20_000
+# Gradients are followed through the first passes, and later through a few steps of every so many.
+_FOLLOWED, _EVERY, _WINDOW = 128, 64, 4
 _SUMMING = ("Add", "Sub", "Mul", "Div", "Neg", "Sum", "Mean", "Stack", "Cat", "View", "Squeeze", "Unsqueeze", "Select")
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
 
@@ -58,6 +60,7 @@ class Watcher:
         self._spent_time = 0.0
         self._began = time.perf_counter()
         self._step: StepNote | None = None
+        self._following = True
         self._last_pass: PassNote | None = None
         self._pid = os.getpid()
 
@@ -160,10 +163,12 @@ class Watcher:
             self._step.inside = True
         if self._worth_a_look(note):
             self._look(note, frame, roots, inputs)
-        if self.grads.pass_begins() and self._last_pass is not None:
-            self._last_pass.wasted = True
-        if self.grads.hand and self._step is None and not note.nested:
-            self._stepped_by_hand(note)
+        note.followed = self._following
+        if self._following:
+            if self.grads.pass_begins() and self._last_pass is not None:
+                self._last_pass.wasted = True
+            if self.grads.hand and self._step is None and not note.nested:
+                self._stepped_by_hand(note)
         if note.kind == "backward" and not note.nested:
             # A closure clears and computes as often as its optimizer asks: nothing is wasted there.
             self._last_pass = note if self._step is None else None
@@ -183,7 +188,7 @@ class Watcher:
     def number(self, node: Any) -> int:
         """A node's number; for a leaf, the leaf's."""
         number: int = node._sequence_nr()
-        if number == LEAF or is_leaf(node):
+        if number == LEAF:
             variable = getattr(node, "variable", None)
             return self.leaves.number(variable) if variable is not None else LEAF
         return number
@@ -238,7 +243,8 @@ class Watcher:
     def _leave(self, note: PassNote) -> None:
         self._depth.value = getattr(self._depth, "value", 1) - 1
         note.exit = _peek()
-        self.grads.pass_ends()
+        if note.followed:
+            self.grads.pass_ends()
 
     def _failed(self, note: PassNote, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
         self._depth.value = getattr(self._depth, "value", 1) - 1
@@ -269,14 +275,23 @@ class Watcher:
         note.book = self.grads.book(optimizer)
         if note.book.first is None:
             note.book.first = note.when
-        found = self.grads.step_begins(optimizer)
-        note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
+        note.followed = self._following
+        if self._following:
+            found = self.grads.step_begins(optimizer)
+            note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
         ledger.add(note)
         self._step = note
 
     def _step_ends(self, optimizer: Any) -> None:
         self._step = None
-        self.grads.step_ends(optimizer)
+        follow = self.ledger.passes <= _FOLLOWED or self.ledger.steps % _EVERY < _WINDOW
+        if follow and not self._following:
+            self.grads.forget()
+        self._following = follow
+        if follow:
+            self.grads.step_ends(optimizer)
+        else:
+            self.grads.book(optimizer).steps += 1
 
 
 def kept_bytes(graph: dict[Any, Any]) -> int:

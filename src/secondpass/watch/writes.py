@@ -45,8 +45,8 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
             todo += one.inner
     for one in sorted(flat, key=lambda o: o.position):
         for target, how in writes_of(one.node):
-            # The statement that built the node comes first: only what it writes after building counts.
-            if one.position == start and len(writes_of(one.node)) < 2:
+            # A write that is itself the failing node saved what it made: only what comes after it counts.
+            if one.position == start and len(writes_of(one.node)) < 2 and _is_itself(graph.failing.name(), how):
                 continue
             candidates.append((place_of(one, watcher.files), target, how))
     if not candidates:
@@ -55,6 +55,11 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
     known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
     place, target, how = (known or candidates)[0]
     return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
+
+
+def _is_itself(op: str, how: str) -> bool:
+    """Whether a node records the very write: `SigmoidBackward0` that of `sigmoid_`, CopySlices that of a view."""
+    return op.endswith("CopySlices") or op.lower().startswith(how.rstrip("_=").lower() or " ") or how.rstrip("=") in "+-*/"
 
 
 def _leaf(graph: Graph) -> tuple[int | None, str]:

@@ -208,8 +208,8 @@ class Grads:
                 zero.append(number)
             elif book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad):
                 stale.append(number)
-            elif book.steps and book.passes and number in book.uncleared:
-                piled.append(number)
+            elif book.steps and book.passes and number in book.uncleared and _state(grad)[0] == book.state[number][0]:
+                piled.append(number)  # in other memory it would be a gradient that the user has put there
         # A gradient may be zero by itself: only zeros all over say that somebody has put them there.
         if len(empty) + len(zero) == len(book.filled):
             empty += zero

@@ -266,7 +266,7 @@ class Engine:
         self._doubt_retains(dim)
         if record["retain"]:
             self._retained.append((len(self.passes), certain | maybe))
-        self.doubtful = self.doubtful or bool(maybe)
+        self.doubtful = self.doubtful or bool(dim)
         refused = self._refusal(roots, nodes, certain)
         if refused:
             failure, message = refused
@@ -276,7 +276,8 @@ class Engine:
         self.passes.append(Pass(**record))  # type: ignore[arg-type]
         self._spend(certain, maybe, frees, retain is None or create is None)
         if kind == "backward":
-            self._gather(certain, maybe, inputs)
+            # Behind a call that could not be read, any parameter may have been used.
+            self._gather(certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim else maybe, inputs)
         return [n for n in certain if n.leaf is None]
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:

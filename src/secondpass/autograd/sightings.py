@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
+from ..record import Holding, Node, Pass, Sighting
 from .nn.modules import Module
 from .optim.optimizers import Optimizer
 from .place import frames
 from .tensors import Tensor
 
-__all__ = ["Seen", "look", "optimizers"]
+__all__ = ["Seen", "look", "optimizers", "running"]
 
 Seen = tuple[str, str, Tensor, str]
 """Name as the source writes it, kind of holder, the tensor, the function whose frame has the name."""
@@ -35,6 +36,19 @@ def optimizers() -> dict[Optimizer, str]:
         if isinstance(value, Optimizer):
             found.setdefault(value, name)
     return found
+
+
+def running(seen: Sequence[Sighting], passes: Sequence[Pass], nodes: Mapping[int, Node]) -> Iterator[Holding]:
+    """Sums that were built from what the same name held before, and that no pass walks: their history grows."""
+    walked: set[int] = set().union(*(p.walked or () for p in passes))
+    last: dict[str, tuple[int, int]] = {}
+    for one in seen:
+        before, length = last.get(one.name, (-1, 0))
+        if one.number not in walked and one.number != before and one.number in nodes:
+            length = length + 1 if before in (nodes[one.number].parents or ()) else 0
+            last[one.name] = (one.number, length)
+            if length:
+                yield Holding(one.when, one.name, "running", length, (one.name,))
 
 
 def _look() -> Iterator[tuple[str, str, Any, str]]:

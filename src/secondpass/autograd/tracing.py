@@ -14,14 +14,13 @@ from __future__ import annotations
 import linecache
 import weakref
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from .. import record
 from .loops import Loops
 from .place import frames, here, place, stack
-from .sightings import look, optimizers
+from .sightings import look, optimizers, running
 from .state import state
 from .tensors import AccumulateGrad, Tensor
 from .written import written
@@ -48,6 +47,10 @@ class Trace:
         self._held: set[int] = set()
         """Leaves that a module of the user's held when the last pass began."""
         self._begun: dict[int, tuple[int, tuple[record.Place, ...], tuple[record.Loop, ...], set[int], bool]] = {}
+        self._unused: dict[int, frozenset[int]] = {}
+        """Passes (as positions among the events) whose gradients no step has used yet, and the leaves they reached."""
+        self._raised = 0
+        """The error that the innermost pass raised (its identity), until the outermost one has ended with it."""
         self._loops = Loops()
         self._times: Counter[Any] = Counter()
         self._cuts: set[Any] = set()
@@ -96,6 +99,8 @@ class Trace:
         self._begun[walk.number] = (self._when, stack(), self._loops.now(frames()), held, len(self._begun) > 0)
         self._spent |= self._half
         self._half = set()
+        if len(self._begun) == 1:
+            self._raised = 0
         self._look()
 
     def _look(self) -> None:
@@ -126,7 +131,8 @@ class Trace:
         """A pass has come to its end."""
         when, places, loops, held, nested = self._begun.pop(walk.number)
         numbers = [self._number(n) for n in walk.walked]
-        (self._half if error else self._spent).update(n.number for n in walk.walked if n.freed_by is walk)
+        # A node that saved nothing counts as spent, too: what matters to a reader is what a pass has been through.
+        (self._half if error else self._spent).update(() if walk.retain else numbers)
         self._times[walk.spot] += 1
         kept = sum(self._nodes[n].bytes or 0 for n in numbers if n in self._nodes) if walk.retain else None
         self._events.append(record.Pass(
@@ -135,6 +141,8 @@ class Trace:
             walk.retain, walk.create, place(walk.spot), places, frozenset(numbers), "failed" if error else "ok",
             kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested,
         ))  # fmt: skip
+        if walk.kind == "backward" and not nested:
+            self._unused[len(self._events) - 1] = frozenset(n for n in numbers if n < 0)
         for node in walk.walked:
             if isinstance(node, AccumulateGrad):
                 number = self._number(node)
@@ -172,6 +180,7 @@ class Trace:
         first = self._when if owner.first is None else owner.first
         never = tuple(n for n in owner.never if n in empty)
         self._owners[id(optimizer)] = replace(owner, never=never, steps=owner.steps + 1, first=first)
+        self._unused = {at: reached for at, reached in self._unused.items() if not reached & set(leaves)}
         for number, p in leaves.items():
             self._piled.discard(number)
             if p._grad is not None:
@@ -183,6 +192,10 @@ class Trace:
         numbers = tuple(self._leaf(p) for p in leaves)
         name = self._own(owner, optimizers().get(owner, "")).name if hasattr(owner, "param_groups") else ""
         self._events.append(record.ZeroGrad(self._when, name, numbers, place(here())))
+        for at, reached in list(self._unused.items()):
+            if reached and reached <= set(numbers):
+                self._events[at] = replace(self._events[at], wasted=True)
+                del self._unused[at]
         for number in numbers:
             self._applied.pop(number, None)
             self._piled.discard(number)
@@ -230,6 +243,9 @@ class Trace:
         return grad() is p._grad and p._grad is not None and p._grad._version == version and by == optimizer
 
     def _fail(self, error: BaseException, when: int) -> None:
+        if self._raised == id(error):
+            return  # told already, by the pass inside
+        self._raised = id(error)
         kind, node = getattr(error, "kind", "other"), getattr(error, "node", None)
         saved = getattr(error, "saved", None)
         buffers = () if node is None else node.saved
@@ -251,25 +267,14 @@ class Trace:
             by.setdefault(type(event), []).append(event)
         nodes = {n: replace(v, spent=n in self._spent) if n >= 0 else v for n, v in sorted(self._nodes.items())}
         ordered = {kind: tuple(sorted(found, key=lambda e: e.when)) for kind, found in by.items()}
+        passes, seen = ordered.get(record.Pass, ()), ordered.get(record.Sighting, ())
+        holdings = (*ordered.get(record.Holding, ()), *running(seen, passes, self._nodes))
         return record.Trace(
-            nodes, ordered.get(record.Pass, ()), ordered.get(record.Step, ()), ordered.get(record.ZeroGrad, ()),
-            ordered.get(record.Write, ()), ordered.get(record.Cut, ()), ordered.get(record.Sighting, ()),
-            (*ordered.get(record.Holding, ()), *self._running(ordered)), ordered.get(record.Failure, ()),
+            nodes, passes, ordered.get(record.Step, ()), ordered.get(record.ZeroGrad, ()),
+            ordered.get(record.Write, ()), ordered.get(record.Cut, ()), seen, holdings, ordered.get(record.Failure, ()),
             tuple(replace(o, orphans=tuple(n for n in o.never if n not in self._held)) for o in self._owners.values()),
             self._ended, "autograd", self._sources(), self._called(),
         )  # fmt: skip
-
-    def _running(self, events: dict[type, tuple[Any, ...]]) -> Iterator[record.Holding]:
-        """Sums that were built from what the same name held before, and that no pass walks: their history grows."""
-        walked: set[int] = set().union(*(p.walked for p in events.get(record.Pass, ())))
-        last: dict[str, tuple[int, int]] = {}
-        for seen in events.get(record.Sighting, ()):
-            before, length = last.get(seen.name, (-1, 0))
-            if seen.number not in walked and seen.number != before:
-                length = length + 1 if before in (self._nodes[seen.number].parents or ()) else 0
-                last[seen.name] = (seen.number, length)
-                if length:
-                    yield record.Holding(seen.when, seen.name, "running", length, (seen.name,))
 
     def _called(self) -> tuple[record.Place, ...]:
         """The lines that made nodes or cut history."""

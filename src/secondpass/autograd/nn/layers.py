@@ -148,6 +148,8 @@ class _Cell(Module):
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         if x._a.shape[-1] != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x._a.shape[-1]} expected {self.input_size}")
+        if h._a.ndim == 1 and h._a.shape[0] == x._a.shape[0]:
+            raise IndexError(f"Dimension out of range: the hidden state of a batch has two (got {list(h.shape)})")
         if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:
             raise RuntimeError(
                 f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}"

@@ -244,10 +244,8 @@ class Engine:
         start = [r.node or (r.leaf and r.leaf.node) for r in roots]
         nodes = [n for n in start if n is not None]
         goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
-        certain, maybe = self._reach(nodes)
-        if goals is not None:
-            certain = self._between(certain, goals)
-            maybe |= {n for n in self._reach(nodes)[0] if n not in certain} if not goals else set()
+        reached, maybe = self._reach(nodes)
+        certain = reached if goals is None else self._between(reached, goals)
         record = dict(
             when=when,
             kind=kind,
@@ -262,10 +260,10 @@ class Engine:
             loops=loops,
             nested=nested,
         )
-        dim = maybe | {n for n in certain if n.opaque}
+        dim = maybe | {n for n in reached if n.opaque}
         self._doubt_retains(dim)
         if record["retain"]:
-            self._retained.append((len(self.passes), certain | maybe))
+            self._retained.append((len(self.passes), reached | maybe))
         self.doubtful = self.doubtful or bool(dim)
         refused = self._refusal(roots, nodes, certain)
         if refused:

@@ -24,8 +24,10 @@ def _running(engine: Engine) -> Iterator[Holding]:
     last: dict[str, tuple[int, int]] = {}
     # What passes walk is part of a computation (weights that are adapted, a state); a sum for the log is not.
     walked = frozenset().union(*(p.walked for p in engine.passes if p.walked))
+    # A sum of gradients is built by the passes that take them; only training goes on and on.
+    other = {p.when for p in engine.passes if p.kind != "backward"}
     for seen in engine.sightings:
-        if seen.number in walked:
+        if seen.number in walked or seen.when in other:
             continue
         before, length = last.get(seen.name, (-1, 0))
         if seen.number == before:

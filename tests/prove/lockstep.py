@@ -15,7 +15,6 @@ import secondpass.autograd as spec
 from ..autograd.twin import array, is_tensor, saved
 from .programs import START, Choice, Writer
 
-
 LEFT_OUT = "left out"
 """Where PyTorch holds a gradient of nothing but zeros without memory and then refuses to add to it ("ZeroTensors are
 immutable"): a trick of its storage, which the specification does not have. Nothing after it can be compared."""

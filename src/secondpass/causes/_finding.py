@@ -19,7 +19,9 @@ def quoted(name: str | None, otherwise: str) -> str:
     return f"`{name}`" if name else otherwise
 
 
-def remedy(kind: str, title: str, why: str, *, safe: bool = False, target: str = "", place: Place | None = None) -> Remedy:
+def remedy(
+    kind: str, title: str, why: str, *, safe: bool = False, target: str = "", place: Place | None = None
+) -> Remedy:
     """A remedy before anybody has worked out its edits."""
     return Remedy(kind, title, safe, why, target=target, place=place)
 
@@ -51,13 +53,25 @@ def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None)
     events: list[tuple[int, dict[str, Any]]] = []
     for p in trace.passes:
         if p.when <= upto and not p.nested:
-            entry = {"what": "pass", "text": _call_text(trace, p), "place": _place(p.place), "iteration": p.iteration,
-                     "retain": p.retain, "label": labels.get(p.when, ""), "when": p.when}  # fmt: skip
+            entry = {
+                "what": "pass",
+                "text": _call_text(trace, p),
+                "place": _place(p.place),
+                "iteration": p.iteration,
+                "retain": p.retain,
+                "label": labels.get(p.when, ""),
+                "when": p.when,
+            }
             events.append((p.when, entry))
     for s in trace.steps:
         if s.when <= upto:
             name = s.optimizer or "optimizer"
-            events.append((s.when, {"what": "step", "text": f"{name}.step()", "place": _place(s.place), "when": s.when, "label": ""}))
+            events.append(
+                (
+                    s.when,
+                    {"what": "step", "text": f"{name}.step()", "place": _place(s.place), "when": s.when, "label": ""},
+                )
+            )
     events.sort(key=lambda e: e[0])
     important = [e for e in events if e[0] in labels]
     shown = sorted({e[0]: e for e in [*important, *events[-_SHOWN:]]}.items())
@@ -74,6 +88,7 @@ def iterations(reuse: Reuse) -> dict[str, Any]:
     freed, used = reuse.freed, reuse.used
     loop = reuse.crossed or reuse.outside
     if loop is not None:
+
         def count(loops: Any) -> int | None:
             return next((x.count for x in loops or () if (x.file, x.line) == (loop.file, loop.line)), None)
 
@@ -94,8 +109,12 @@ def about_reuse(
     labels = {used.when: "failed"} | ({freed.when: "freed"} if freed is not None else {})
     evidence = pass_evidence(reuse.trace, used.when, labels)
     evidence.append(
-        {"what": "node", "text": f"{reuse.node.op} is the first operation whose buffers are gone", "op": reuse.node.op,
-         "place": _place(reuse.node.place)}  # fmt: skip
+        {
+            "what": "node",
+            "text": f"{reuse.node.op} is the first operation whose buffers are gone",
+            "op": reuse.node.op,
+            "place": _place(reuse.node.place),
+        }
     )
     built = reuse.place(reuse.entry, carrier.name if carrier is not None else "") or reuse.place(reuse.node)
     return Finding(

@@ -57,7 +57,9 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
                     tainted |= {ast.unparse(t) for t in assigned(node)}
             elif isinstance(node, ast.For) and _mentions(node.iter, tainted):
                 tainted |= {ast.unparse(t) for t in assigned(node)}
-            elif isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted):
+            elif (
+                isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
+            ):
                 if not (pure and _leaves_arithmetic(node.value, tainted)):
                     tainted.add("<returned>")
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
@@ -71,9 +73,9 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
 
 
 def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
-    return any(ast.unparse(n) in tainted for n in ast.walk(expr) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)))
-
-
+    return any(
+        ast.unparse(n) in tainted for n in ast.walk(expr) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))
+    )
 
 
 def _leaves_arithmetic(expr: ast.AST, tainted: set[str]) -> bool:
@@ -85,7 +87,9 @@ def _leaves_arithmetic(expr: ast.AST, tainted: set[str]) -> bool:
                 return True
             continue
         given = any(_mentions(a, tainted) for a in (*call.args, *(k.value for k in call.keywords)))
-        if given and not (name.startswith(("torch.", "F.", "math.")) or name in ("sum", "abs", "max", "min", "tuple", "list", "zip")):
+        if given and not (
+            name.startswith(("torch.", "F.", "math.")) or name in ("sum", "abs", "max", "min", "tuple", "list", "zip")
+        ):
             return True
     return False
 
@@ -127,7 +131,11 @@ def _is_sum(source: Source, root: ast.expr, line: int, tainted: set[str]) -> boo
         if isinstance(node, ast.Assign) and name in map(ast.unparse, assigned(node)):
             if _added(node.value, tainted - {name}) and not _leaves_arithmetic(node.value, tainted - {name}):
                 return True
-        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name and isinstance(node.op, (ast.Add, ast.Sub)):
+        if (
+            isinstance(node, ast.AugAssign)
+            and ast.unparse(node.target) == name
+            and isinstance(node.op, (ast.Add, ast.Sub))
+        ):
             if _mentions(node.value, tainted - {name}):
                 return True
     return False

@@ -6,9 +6,11 @@ NOTE [ The border ]
 2. A node is old if it was there when `freed` began. Where the failing graph has new nodes, the border is between a new
    node and an old one that leads to the failing node: that old node is the entry, and what names it is the carrier. It
    need not be spent itself (its own last operations may lie off the way of `freed`).
-3. Where nothing but sums and scalings is new (rule 4), the losses were both there before the first pass; the border then is between what
+3. Where nothing but sums and scalings is new (rule 4), the losses were both there before the first pass; the border
+   then is between what
    `freed` spent and what only `used` walks.
-4. Linear nodes (sums, means, products with constants) do not make a graph new: `(loss / 2).backward()` twice is the same
+4. Linear nodes (sums, means, products with constants) do not make a graph new: `(loss / 2).backward()` twice is the
+   same
    loss twice.
 """
 
@@ -23,10 +25,37 @@ from ._source import Source, assigned, heads, source_of
 __all__ = ["LINEAR", "Reuse", "kept_from_before", "reuses"]
 
 LINEAR = (
-    "Add", "Sub", "RSub", "Rsub", "Mul", "Div", "Neg", "Sum", "Mean", "Stack", "Cat", "View", "UnsafeView", "Reshape",
-    "Squeeze", "Unsqueeze", "Expand", "Clone", "Select", "Slice", "Permute", "Transpose", "T", "To", "ToCopy", "Alias",
-    "ReshapeAlias", "Unbind", "Split", "Index",
-)  # fmt: skip
+    "Add",
+    "Sub",
+    "RSub",
+    "Rsub",
+    "Mul",
+    "Div",
+    "Neg",
+    "Sum",
+    "Mean",
+    "Stack",
+    "Cat",
+    "View",
+    "UnsafeView",
+    "Reshape",
+    "Squeeze",
+    "Unsqueeze",
+    "Expand",
+    "Clone",
+    "Select",
+    "Slice",
+    "Permute",
+    "Transpose",
+    "T",
+    "To",
+    "ToCopy",
+    "Alias",
+    "ReshapeAlias",
+    "Unbind",
+    "Split",
+    "Index",
+)
 
 SUMMING = tuple(name for name in LINEAR if name not in ("Mul", "Neg", "RSub", "Rsub", "Index"))
 """Linear operations that a sum of losses is made of. A product with something else makes another loss of it."""
@@ -57,7 +86,13 @@ def kept_from_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
     old graph saved. What is wrong is still that the old graph is reached at all.
     """
     for p in reversed(trace.passes):
-        if p.when < used.when and p.retain and p.stack == used.stack and p.walked is not None and node.number in p.walked:
+        if (
+            p.when < used.when
+            and p.retain
+            and p.stack == used.stack
+            and p.walked is not None
+            and node.number in p.walked
+        ):
             return p
     return None
 
@@ -271,7 +306,8 @@ class Reuse:
 
     @cached_property
     def recalled(self) -> bool:
-        """Whether the function that makes the pass was called again, and loops do not tell why (a closure, a framework)."""
+        """Whether the function that makes the pass was called again, and loops do not tell why (a closure, a
+        framework)."""
         return self.same_site and not self.crossed and not self.outside
 
     @cached_property
@@ -291,7 +327,9 @@ class Reuse:
                 return True
         then = {s.name for s in self.bound_then}
         numbers = [s.number for s in self.trace.sightings if s.when == self.used.when and s.name in then]
-        return any(k in self.walked and self._behind(self.walked[k], self.entry) and k != self.entry.number for k in numbers)
+        return any(
+            k in self.walked and self._behind(self.walked[k], self.entry) and k != self.entry.number for k in numbers
+        )
 
     def _behind(self, node: Node, old: Node) -> bool:
         return any(n.number == old.number for n in self.trace.history(*(node.parents or ())))
@@ -352,7 +390,7 @@ class Reuse:
         if self.freed is None:
             return False
         wanted = {e.number for e in self.entries}
-        todo = [r for r in self.freed.roots or ()]
+        todo = list(self.freed.roots or ())
         seen: set[int] = set()
         while todo:
             number = todo.pop()
@@ -379,7 +417,9 @@ class Reuse:
                 continue
             function = source.function(place.line)
             lines = [
-                n.lineno for n in ast.walk(function) if isinstance(n, ast.stmt) and name in map(ast.unparse, assigned(n))
+                n.lineno
+                for n in ast.walk(function)
+                if isinstance(n, ast.stmt) and name in map(ast.unparse, assigned(n))
             ]
             before = [n for n in lines if n < place.line]
             if lines:

@@ -91,7 +91,12 @@ def fits(reuse: Reuse) -> bool:
     """The old loss is only added to the new one, and the first pass had gone through it."""
     if reuse.bound_all_along and not any(s.kind == "slot" for s in reuse.bound_all_along) and not reuse.recurs:
         return False  # one and the same term in both sums: built once, not piled up
-    return reuse.later and bool(reuse.new) and (reuse.linear_to_root if not reuse.recurs else reuse.scaled_to_root) and reuse.entry_was_loss
+    return (
+        reuse.later
+        and bool(reuse.new)
+        and (reuse.linear_to_root if not reuse.recurs else reuse.scaled_to_root)
+        and reuse.entry_was_loss
+    )
 
 
 def explain(reuse: Reuse) -> Finding:
@@ -100,7 +105,10 @@ def explain(reuse: Reuse) -> Finding:
     name = carrier.name if carrier else ""
     root = root_text(reuse.trace, reuse.used)
     shown = quoted(name, "the running sum")
-    message = f"{shown} still holds the losses of earlier iterations, whose graphs are gone, and is sent through backward with the new one."
+    message = (
+        f"{shown} still holds the losses of earlier iterations, whose graphs are gone, and is sent "
+        "through backward with the new one."
+    )
     own = remedy(
         "other",
         f"start {shown} anew after every backward",
@@ -116,4 +124,6 @@ def explain(reuse: Reuse) -> Finding:
         place=reuse.entry.place,
     )
     plain = root == name or (name and root == name.rpartition(".")[2])
-    return about_reuse(CODE, "accumulated-loss", reuse, message, carrier, [own, number] if plain else [number, own], accumulator=name)
+    return about_reuse(
+        CODE, "accumulated-loss", reuse, message, carrier, [own, number] if plain else [number, own], accumulator=name
+    )

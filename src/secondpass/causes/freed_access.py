@@ -89,12 +89,16 @@ def explain(reuse: Reuse) -> Finding:
     carrier = reuse.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a tensor")
-    message = f"{shown} reaches several checkpointed blocks without being their argument: the inner pass of one block freed its history, and the next one needs it again."
+    message = (
+        f"{shown} reaches several checkpointed blocks without being their argument: the inner pass of "
+        "one block freed its history, and the next one needs it again."
+    )
     remedies = [
         remedy(
             "other",
             "use checkpoint(..., use_reentrant=False), or give the tensor to the block as an argument",
-            "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by another way.",
+            "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by "
+            "another way.",
             target=name,
             place=reuse.used.place,
         )
@@ -123,7 +127,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         remedy(
             "reorder",
             "read the saved tensors before that backward",
-            "A backward frees what the forward saved; keeping the graph would not bring back values that a step has changed.",
+            "A backward frees what the forward saved; keeping the graph would not bring back values that a "
+            "step has changed.",
             target=name,
             place=failure.place,
         )

@@ -98,14 +98,18 @@ _HOW = {
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Passes over a root without a node."""
-    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)] + _silent(trace)
+    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)] + _silent(
+        trace
+    )
 
 
 def _silent(trace: Trace) -> list[Finding]:
     """Passes that start from a leaf which nobody trains: a loss without history that was made to require a gradient."""
     owned = {n for o in trace.owners for n in o.leaves}
     bare = [
-        p for p in trace.passes if p.roots and max(p.roots) < 0 and not owned & set(p.roots) and p.kind == "backward" and not p.nested
+        p
+        for p in trace.passes
+        if p.roots and max(p.roots) < 0 and not owned & set(p.roots) and p.kind == "backward" and not p.nested
     ]
     if len(bare) < 2 or not trace.owners or not trace.steps or any(not f.swallowed for f in trace.failures):
         return []
@@ -152,5 +156,9 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         evidence=tuple(pass_evidence(trace, failure.when, {failure.when: "failed"})),
         remedies=tuple(remedies),
         sure=cut is not None and cut.kind != "unknown",
-        facts={"root": root, "cut": cut.kind if cut is not None else "", "used_stack": [_place(p) for p in failure.stack]},
+        facts={
+            "root": root,
+            "cut": cut.kind if cut is not None else "",
+            "used_stack": [_place(p) for p in failure.stack],
+        },
     )

@@ -118,11 +118,18 @@ def _wasted(trace: Trace) -> list[Finding]:
                 "cleared before a step used them."
             )
             remedies = [
-                remedy("reorder", "clear the gradients once per step, right after it",
-                       "Gradients add up from pass to pass until the step; clearing them in between throws them away.",
-                       place=passes[0].place),
-            ]  # fmt: skip
-            found.append(warning(CODE, "misplaced-zero-grad", message, _cleared_at(trace, passes[0]), remedies, used=passes[0].place))
+                remedy(
+                    "reorder",
+                    "clear the gradients once per step, right after it",
+                    "Gradients add up from pass to pass until the step; clearing them in between throws them away.",
+                    place=passes[0].place,
+                ),
+            ]
+            found.append(
+                warning(
+                    CODE, "misplaced-zero-grad", message, _cleared_at(trace, passes[0]), remedies, used=passes[0].place
+                )
+            )
     return found
 
 
@@ -133,7 +140,11 @@ def _cleared_at(trace: Trace, one: Pass) -> Place | None:
         if source is None:
             continue
         function = source.function(place.line)
-        lines = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("zero_grad")]
+        lines = [
+            n.lineno
+            for n in ast.walk(function)
+            if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("zero_grad")
+        ]
         if lines:
             return Place(place.file, max([n for n in lines if n <= place.line] or lines), place.function)
     return one.place

@@ -76,6 +76,7 @@ trains and the paper says "with gradient penalty". Setting
 from __future__ import annotations
 
 from ..record import Carrier, Finding, Pass, Trace
+from ._compiled import about_region
 from ._finding import about_reuse, pass_evidence, quoted, remedy
 from ._flow import flows_into, is_term_of
 from ._reuse import Reuse
@@ -97,7 +98,9 @@ def fits(reuse: Reuse) -> bool:
 
 def taken_without(trace: Trace, later: Pass) -> Pass | None:
     """The gradient, taken without a graph of its own, that a later pass starts from."""
-    before = [p for p in trace.passes if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok"]
+    before = [
+        p for p in trace.passes if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok"
+    ]
     return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
 
 
@@ -109,11 +112,24 @@ def diagnose(trace: Trace) -> list[Finding]:
         first = taken_without(trace, used) if failure.kind == "no-grad" and used is not None else None
         if first is not None and used is not None:
             found[first.place] = _constant(trace, first, used, "error")
+    for failure in (f for f in trace.failures if f.kind == "double-backward"):
+        message = (
+            "A gradient that went through a compiled region is differentiated again, which compiled regions "
+            "do not support."
+        )
+        advice = remedy(
+            "other",
+            "run that part of the model uncompiled where its gradient is differentiated (torch.compiler.disable)",
+            "A compiled region is one node without a derivative of its derivative.",
+        )
+        found[failure.place] = about_region(CODE, "missing-create-graph", trace, failure, message, [advice])
     if not any(f.kind != "other" and not f.swallowed for f in trace.failures):
         for first in trace.passes:
             if first.kind != "grad" or first.create or first.nested or first.place in found:
                 continue
-            later = next((p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested), None)
+            later = next(
+                (p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested), None
+            )
             if later is not None and is_term_of(trace, first, later):
                 found[first.place] = _constant(trace, first, later, "warning")
     return list(found.values())
@@ -127,31 +143,54 @@ def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
         names = names or (outer.targets(place.line) if outer is not None else [])
     name = names[0].strip("(),") if names else ""
     shown = quoted(name, "A gradient")
-    end = "so there is nothing to differentiate." if severity == "error" else "so for the loss it is a constant, and trains nothing."
-    message = f"{shown} is a gradient that becomes part of a loss, but it was taken without create_graph=True: it has no history, {end}"
+    end = (
+        "so there is nothing to differentiate."
+        if severity == "error"
+        else "so for the loss it is a constant, and trains nothing."
+    )
+    message = (
+        f"{shown} is a gradient that becomes part of a loss, but it was taken without create_graph=True: "
+        f"it has no history, {end}"
+    )
     remedies = [
-        remedy("create-graph", "take that gradient with create_graph=True",
-               "A loss that contains a gradient must be differentiated through it; create_graph records how it was computed.",
-               safe=True, place=first.place),
-    ]  # fmt: skip
+        remedy(
+            "create-graph",
+            "take that gradient with create_graph=True",
+            "A loss that contains a gradient must be differentiated through it; create_graph records how it "
+            "was computed.",
+            safe=True,
+            place=first.place,
+        ),
+    ]
     return Finding(
-        CODE, "missing-create-graph", severity, message,
+        CODE,
+        "missing-create-graph",
+        severity,
+        message,
         failed=later.place if severity == "error" else first.place,
-        carrier=Carrier(name, "local") if name else None, built=first.place, freed=first.place, used=later.place,
-        evidence=tuple(pass_evidence(trace, later.when, {first.when: "without create_graph"})), remedies=tuple(remedies),
-    )  # fmt: skip
+        carrier=Carrier(name, "local") if name else None,
+        built=first.place,
+        freed=first.place,
+        used=later.place,
+        evidence=tuple(pass_evidence(trace, later.when, {first.when: "without create_graph"})),
+        remedies=tuple(remedies),
+    )
 
 
 def explain(reuse: Reuse) -> Finding:
     """Without its own graph the gradient is a constant."""
     carrier = reuse.carrier()
     shown = quoted(carrier.name if carrier else None, "the forward")
-    message = f"The gradient of {shown} is part of the loss, but it was taken without create_graph: that freed the graph, and left the gradient a constant."
+    message = (
+        f"The gradient of {shown} is part of the loss, but it was taken without create_graph: that freed "
+        "the graph, and left the gradient a constant."
+    )
     remedies = [
         remedy(
             "create-graph",
             "take that gradient with create_graph=True",
-            "A loss that contains a gradient must be differentiated through it; create_graph records how it was computed.",
+            "A loss that contains a gradient must be differentiated through it; create_graph records how it "
+            "was computed.",
             safe=True,
             place=reuse.freed.place if reuse.freed is not None else None,
         )

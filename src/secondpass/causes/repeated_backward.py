@@ -125,7 +125,12 @@ def explain(reuse: Reuse) -> Finding:
                 target=name,
                 place=reuse.used.place,
             ),
-            remedy("recompute", f"compute {shown} again before the second backward",
-                   "A second pass needs a forward of its own.", target=name, place=reuse.entry.place),
-        ]  # fmt: skip
+            remedy(
+                "recompute",
+                f"compute {shown} again before the second backward",
+                "A second pass needs a forward of its own.",
+                target=name,
+                place=reuse.entry.place,
+            ),
+        ]
     return about_reuse(CODE, "repeated-backward", reuse, message, carrier, remedies, looping=looping)

@@ -73,7 +73,8 @@ one forward is silently not averaged across processes; inside `torch.compile`
 
 from __future__ import annotations
 
-from ..record import Finding
+from ..record import Finding, Trace
+from ._compiled import about_region
 from ._finding import about_reuse, quoted, remedy, root_text
 from ._reuse import Reuse
 
@@ -115,3 +116,28 @@ def explain(reuse: Reuse) -> Finding:
             )
         )
     return about_reuse(CODE, "shared-forward", reuse, message, carrier, remedies)
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Compiled regions whose backward frees its buffers as it goes: it refuses to keep the graph."""
+    found = []
+    for failure in (f for f in trace.failures if f.kind == "donated"):
+        message = (
+            "A compiled region was asked to keep its graph, but its backward was compiled to free its "
+            "buffers as it goes."
+        )
+        remedies = [
+            remedy(
+                "combine-losses",
+                "send the losses through together, without retain_graph",
+                "One pass over the sum needs no graph kept, and the region stays as it was compiled.",
+                place=failure.place,
+            ),
+            remedy(
+                "other",
+                "set torch._functorch.config.donated_buffer = False before compiling",
+                "Right only if each loss's gradient is needed by itself; it costs memory everywhere.",
+            ),
+        ]
+        found.append(about_region(CODE, "shared-forward", trace, failure, message, remedies))
+    return found

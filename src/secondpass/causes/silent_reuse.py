@@ -76,6 +76,8 @@ that history ends where it should: look at what is carried.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..record import Carrier, Finding, Node, Pass, Trace
 from ._finding import _place, quoted, remedy
 from ._reuse import is_linear
@@ -86,8 +88,25 @@ CODE = "SP110"
 TITLE = "spent history is walked again without an error: gradients are counted twice"
 REMEDIES = ("detach", "recompute")
 
-_VIEWS = ("View", "T", "Transpose", "Permute", "Expand", "Slice", "Select", "Squeeze", "Unsqueeze", "Alias", "AsStrided",
-          "Unbind", "Split", "ReshapeAlias", "UnsafeView", "Narrow", "Detach")  # fmt: skip
+_VIEWS = (
+    "View",
+    "T",
+    "Transpose",
+    "Permute",
+    "Expand",
+    "Slice",
+    "Select",
+    "Squeeze",
+    "Unsqueeze",
+    "Alias",
+    "AsStrided",
+    "Unbind",
+    "Split",
+    "ReshapeAlias",
+    "UnsafeView",
+    "Narrow",
+    "Detach",
+)
 _TIMES = 3
 
 
@@ -109,7 +128,7 @@ def diagnose(trace: Trace) -> list[Finding]:
             before |= walked
     found = []
     for seen in sites.values():
-        grown = [(p, now) for (_, last), (p, now) in zip(seen, seen[1:], strict=False) if len(now) > len(last)]
+        grown = [(p, now) for (_, last), (p, now) in pairwise(seen) if len(now) > len(last)]
         stale = [(p, old) for p, now in seen if (old := {n for n in now if _stale(trace, p, trace.nodes[n])})]
         if len(grown) >= _TIMES:
             found.append(_explain(trace, *grown[0], grows=True))
@@ -122,9 +141,13 @@ def _stale(trace: Trace, used: Pass, node: Node) -> bool:
     """Whether a node that is walked again was computed from parameters that a step has changed since."""
     if not (_bent(trace, used, node) if node.bent is None else node.bent):
         return False
-    freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and node.number in p.walked), None)
+    freed = next(
+        (p for p in reversed(trace.passes) if p.when < used.when and p.walked and node.number in p.walked), None
+    )
     leaves = {n.number for n in trace.history(node.number) if n.leaf is not None} | set(node.parents or ())
-    return freed is not None and any(freed.when < s.when < used.when and leaves & set(s.leaves or ()) for s in trace.steps)
+    return freed is not None and any(
+        freed.when < s.when < used.when and leaves & set(s.leaves or ()) for s in trace.steps
+    )
 
 
 def _bent(trace: Trace, used: Pass, node: Node) -> bool:
@@ -145,29 +168,61 @@ def _counts(node: Node | None) -> bool:
 
 def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Finding:
     entry = trace.nodes[max(again)]
-    freed = next((p for p in reversed(trace.passes) if p.when < used.when and p.walked and entry.number in p.walked), None)
+    freed = next(
+        (p for p in reversed(trace.passes) if p.when < used.when and p.walked and entry.number in p.walked), None
+    )
     names = [s for s in trace.sightings if s.number in again]
     written = [t for p in entry.stack if (s := source_of(trace, p)) is not None for t in s.targets(p.line)]
     best = sorted(names, key=lambda s: (s.kind == "slot", s.name.count("."), len(s.name), -s.number))
     name = best[0].name if best else written[0] if written else ""
     place = entry.place or used.place
     stale = (
-        f"{quoted(name, 'A tensor')} was computed once and is walked by every backward; it saved nothing, so PyTorch does not "
+        f"{quoted(name, 'A tensor')} was computed once and is walked by every backward; it saved "
+        "nothing, so PyTorch does not "
         f"notice that the parameters behind it have moved since: its value is out of date."
     )
-    message = stale if not grows else (
-        f"{quoted(name, 'A tensor')} brings history that a backward has already walked into the next one; nothing in it was "
-        f"saved, so PyTorch does not notice and counts its gradients again at every pass."
+    message = (
+        stale
+        if not grows
+        else (
+            f"{quoted(name, 'A tensor')} brings history that a backward has already walked into the next "
+            "one; nothing in it was "
+            f"saved, so PyTorch does not notice and counts its gradients again at every pass."
+        )
     )
     again_each_time = remedy(
-        "recompute", f"compute {quoted(name, 'it')} again in every iteration",
-        "It depends on parameters that every step changes.", target=name, place=place,
-    )  # fmt: skip
+        "recompute",
+        f"compute {quoted(name, 'it')} again in every iteration",
+        "It depends on parameters that every step changes.",
+        target=name,
+        place=place,
+    )
     remedies = [] if grows else [again_each_time]
     remedies += [
-        remedy("detach", f"detach {quoted(name, 'it')} where it goes from one iteration to the next",
-               "Its values should go on; its gradients have been counted.", target=name, place=place),
-    ]  # fmt: skip
-    evidence = [{"what": "node", "text": f"{len(again)} operations walked again at pass {used.when}, {entry.op} first", "place": _place(place)}]
-    return warning(CODE, "silent-reuse", message, used.place, remedies, carrier=Carrier(name, best[0].kind if best else "local") if name else None,
-                   built=entry.place, freed=freed.place if freed else None, used=used.place, evidence=evidence)  # fmt: skip
+        remedy(
+            "detach",
+            f"detach {quoted(name, 'it')} where it goes from one iteration to the next",
+            "Its values should go on; its gradients have been counted.",
+            target=name,
+            place=place,
+        ),
+    ]
+    evidence = [
+        {
+            "what": "node",
+            "text": f"{len(again)} operations walked again at pass {used.when}, {entry.op} first",
+            "place": _place(place),
+        }
+    ]
+    return warning(
+        CODE,
+        "silent-reuse",
+        message,
+        used.place,
+        remedies,
+        carrier=Carrier(name, best[0].kind if best else "local") if name else None,
+        built=entry.place,
+        freed=freed.place if freed else None,
+        used=used.place,
+        evidence=evidence,
+    )

@@ -122,17 +122,35 @@ def _left_behind(trace: Trace, used: Pass, step: Step) -> Finding:
         "the gradient is that of the old parameters."
     )
     remedies = [
-        remedy("recompute", f"compute {shown} again after the step",
-               "A gradient belongs to the parameters that its forward used.", target=root, place=used.place),
-        remedy("reorder", "make all backward passes before the step",
-               "Then all the gradients belong to the same parameters.", target=step.optimizer, place=step.place),
-    ]  # fmt: skip
+        remedy(
+            "recompute",
+            f"compute {shown} again after the step",
+            "A gradient belongs to the parameters that its forward used.",
+            target=root,
+            place=used.place,
+        ),
+        remedy(
+            "reorder",
+            "make all backward passes before the step",
+            "Then all the gradients belong to the same parameters.",
+            target=step.optimizer,
+            place=step.place,
+        ),
+    ]
     carrier = Carrier(root, "local") if root else None
     evidence = pass_evidence(trace, used.when)
     return warning(
-        CODE, "step-between", message, used.place, remedies,
-        carrier=carrier, freed=step.place, used=used.place, evidence=evidence, root=root,
-    )  # fmt: skip
+        CODE,
+        "step-between",
+        message,
+        used.place,
+        remedies,
+        carrier=carrier,
+        freed=step.place,
+        used=used.place,
+        evidence=evidence,
+        root=root,
+    )
 
 
 def _explain(change: Changed) -> Finding:

@@ -91,7 +91,19 @@ TITLE = "tensors with history are stored and used again"
 REMEDIES = ("detach", "recompute")
 RANK = 50
 
-_STORING = {"append", "appendleft", "add", "extend", "put", "push", "store", "insert", "update", "setdefault", "remember"}
+_STORING = {
+    "append",
+    "appendleft",
+    "add",
+    "extend",
+    "put",
+    "push",
+    "store",
+    "insert",
+    "update",
+    "setdefault",
+    "remember",
+}
 _HOLDING = {"TensorDataset", "DataLoader", "deque", "ReplayBuffer"}
 
 
@@ -105,14 +117,16 @@ def fits(reuse: Reuse) -> bool:
         return False
     slots = [s for s in reuse.bound_now if "[" in s.name]
     if reuse.crossed is not None:
-        return bool(slots) and bool(reuse.bound_all_along) or (not reuse.rebound and _stored_by_source(reuse))
+        return (bool(slots) and bool(reuse.bound_all_along)) or (not reuse.rebound and _stored_by_source(reuse))
     return _stored_by_source(reuse) or any(_is_store(s.name) for s in slots)
 
 
 def _is_store(name: str) -> bool:
     """A slot with a number, of a list or a data set; a name or key in a dict may be just what a forward returned."""
     inner = name[name.rfind("[") :]
-    return inner[1:-1].lstrip("-").isdigit() and not name.endswith(("]]",)) and ".tensors[" in name or name.count("[") == 1 and inner[1:-1].isdigit()
+    return (inner[1:-1].lstrip("-").isdigit() and not name.endswith(("]]",)) and ".tensors[" in name) or (
+        name.count("[") == 1 and inner[1:-1].isdigit()
+    )
 
 
 def _stored_by_source(reuse: Reuse) -> bool:
@@ -142,12 +156,16 @@ def explain(reuse: Reuse) -> Finding:
     carrier = reuse.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a stored tensor")
-    message = f"{shown} was stored together with its history; the first backward through it freed that history, and a later one needs it again."
+    message = (
+        f"{shown} was stored together with its history; the first backward through it freed that "
+        "history, and a later one needs it again."
+    )
     remedies = [
         remedy(
             "detach",
             f"store {shown} without its history",
-            "What is kept for later use is data: its values count, and gradients should not flow back to where it was made.",
+            "What is kept for later use is data: its values count, and gradients should not flow back to "
+            "where it was made.",
             target=name,
             place=reuse.entry.place,
         ),

@@ -240,7 +240,12 @@ def _cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
                 continue
             written = ast.unparse(node.func)
             owner, _, method = written.rpartition(".")
-            as_number = (owner == name or owner == f"self.{attribute}") and method in ("item", "detach", "numpy", "tolist")
+            as_number = (owner == name or owner == f"self.{attribute}") and method in (
+                "item",
+                "detach",
+                "numpy",
+                "tolist",
+            )
             if written == "float" and node.args and ast.unparse(node.args[0]) in (name, f"self.{attribute}"):
                 as_number = True
             if as_number and (stmt := tree.statement(node.lineno)) is not None and (file, stmt.lineno) in ran:

@@ -242,7 +242,10 @@ class Program:
             print("\n" + text, end="", file=sys.stderr)
 
     def _about(self, status: Any) -> dict[str, Any]:
-        return {"argv": [self.program, *self.arguments], "exit": status if isinstance(status, int) else 0 if status is None else 1}
+        return {
+            "argv": [self.program, *self.arguments],
+            "exit": status if isinstance(status, int) else 0 if status is None else 1,
+        }
 
 
 def _program_file(program: str) -> Path:
@@ -347,4 +350,3 @@ def _write(file: str, text: str) -> None:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         print(f"secondpass: cannot write {path}: {error.strerror}", file=sys.stderr)
-

@@ -12,7 +12,9 @@ __all__ = ["command"]
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Run a program; explain what goes wrong with its graph.",
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
+)
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.option("--no-lines", is_flag=True, help="Do not mark statements: lines are then told from names and calls only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own: the report goes to --json only.")
@@ -35,4 +37,6 @@ def command(
     """
     from ._program import Program
 
-    raise SystemExit(Program(program, arguments, as_module=as_module, lines=not no_lines, json_file=json_file, quiet=quiet).run())
+    raise SystemExit(
+        Program(program, arguments, as_module=as_module, lines=not no_lines, json_file=json_file, quiet=quiet).run()
+    )

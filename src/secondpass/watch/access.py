@@ -59,7 +59,9 @@ def _frames(traceback: TracebackType | None) -> list[tuple[Any, int]]:
 
 def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any, ...], Any]:
     key = tuple(
-        (f.f_code.co_filename, line, f.f_code.co_qualname) for f, line in _frames(traceback) if watcher.files.mine(f.f_code)
+        (f.f_code.co_filename, line, f.f_code.co_qualname)
+        for f, line in _frames(traceback)
+        if watcher.files.mine(f.f_code)
     )
     held = [v for _, v in _names(traceback)]
     node = next((v for v in held if _is_spent_node(v)), None)

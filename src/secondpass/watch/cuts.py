@@ -27,11 +27,13 @@ __all__ = ["find_cuts"]
 
 _METHODS = {
     "detach": "detach", "item": "item", "numpy": "numpy", "tolist": "item", "argmax": "argmax", "argmin": "argmax",
-    "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "byte": "cast", "gt": "compare", "lt": "compare",
+    "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "byte": "cast", "gt": "compare", "lt":
+    "compare",
     "ge": "compare", "le": "compare", "eq": "compare", "ne": "compare", "multinomial": "sample", "sample": "sample",
 }  # fmt: skip
 _FUNCTIONS = {
-    "tensor": "wrap", "as_tensor": "wrap", "from_numpy": "wrap", "FloatTensor": "wrap", "Tensor": "wrap", "array": "numpy",
+    "tensor": "wrap", "as_tensor": "wrap", "from_numpy": "wrap", "FloatTensor": "wrap", "Tensor": "wrap", "array":
+    "numpy",
     "asarray": "numpy", "float": "item", "argmax": "argmax", "topk": "argmax",
 }  # fmt: skip
 _SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -234,10 +236,19 @@ class _Search:
             around = _switch_around(one)
             if around is not None and _calls_something(one):
                 names = _targets(one)
-                return _Found("no_grad", names[0] if names else "", one, Place(self.files.show(one.statement.file), around, one.statement.function))
+                return _Found(
+                    "no_grad",
+                    names[0] if names else "",
+                    one,
+                    Place(self.files.show(one.statement.file), around, one.statement.function),
+                )
         for one in backwards(self.ran):
             text = ast.unparse(one.node)
-            if "requires_grad" in text and "False" in text and not isinstance(one.node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
+            if (
+                "requires_grad" in text
+                and "False" in text
+                and not isinstance(one.node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef))
+            ):
                 return _Found("frozen", "", one)
         made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
         return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
@@ -281,7 +292,9 @@ def _has_calls(expr: ast.AST) -> bool:
 
 
 def _calls_something(one: Executed) -> bool:
-    return any(_has_calls(part) for part in ast.iter_child_nodes(one.node)) and not isinstance(one.node, (ast.FunctionDef, ast.ClassDef))
+    return any(_has_calls(part) for part in ast.iter_child_nodes(one.node)) and not isinstance(
+        one.node, (ast.FunctionDef, ast.ClassDef)
+    )
 
 
 def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Executed, name: str) -> ast.expr | None:

@@ -21,12 +21,20 @@ class PassNote:
     """One pass as it was seen."""
 
     __slots__ = (
-        "create", "entry", "exit", "followed", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome", "position",
+        "create", "entry", "exit", "followed", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome",
+        "position",
         "retain", "reused", "roots", "shot", "thread", "walked", "wasted", "when",
     )  # fmt: skip
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
-        self.when, self.kind, self.key, self.thread, self.entry, self.position = when, kind, key, thread, entry, position
+        self.when, self.kind, self.key, self.thread, self.entry, self.position = (
+            when,
+            kind,
+            key,
+            thread,
+            entry,
+            position,
+        )
         self.exit = entry
         self.roots: tuple[int, ...] = ()
         self.inputs: tuple[int, ...] | None = None
@@ -47,7 +55,21 @@ class PassNote:
 class StepNote:
     """One step of an optimizer as it was seen."""
 
-    __slots__ = ("book", "empty", "followed", "hand", "inside", "iteration", "key", "mark", "name", "piled", "position", "stale", "when")
+    __slots__ = (
+        "book",
+        "empty",
+        "followed",
+        "hand",
+        "inside",
+        "iteration",
+        "key",
+        "mark",
+        "name",
+        "piled",
+        "position",
+        "stale",
+        "when",
+    )
 
     def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:
         self.when, self.key, self.mark, self.position = when, key, mark, position

@@ -41,7 +41,9 @@ def kind_of(error: BaseException) -> str:
 class Failed:
     """A failed pass, while its graph and its frames are still there. Lives only as long as the analysis."""
 
-    def __init__(self, note: PassNote, outputs: Any, args: tuple[Any, ...], error: BaseException, frame: FrameType) -> None:
+    def __init__(
+        self, note: PassNote, outputs: Any, args: tuple[Any, ...], error: BaseException, frame: FrameType
+    ) -> None:
         self.note = note
         self.outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         self.inputs = list(args[3]) if len(args) > 3 and args[3] else []
@@ -87,7 +89,9 @@ class Graph:
 
     def _revive(self) -> None:
         """Learns what earlier passes walked that were not looked at, where their roots are still there."""
-        notes = [n for n in self.watcher.ledger.pass_notes()[-_RECENT:] if n.walked is None and n is not self.failed.note]
+        notes = [
+            n for n in self.watcher.ledger.pass_notes()[-_RECENT:] if n.walked is None and n is not self.failed.note
+        ]
         if not notes:
             return
         alive = {t.grad_fn._sequence_nr(): t.grad_fn for t in self.tensors.values() if t.grad_fn is not None}

@@ -27,7 +27,9 @@ class Files:
         self._answers: dict[str, bool] = {}
         paths = sysconfig.get_paths()
         self._libraries = tuple(
-            p + os.sep for p in {paths.get("stdlib"), paths.get("platstdlib"), paths.get("purelib"), paths.get("platlib")} if p
+            p + os.sep
+            for p in {paths.get("stdlib"), paths.get("platstdlib"), paths.get("purelib"), paths.get("platlib")}
+            if p
         )
 
     def mine(self, code: CodeType) -> bool:
@@ -55,7 +57,7 @@ class Files:
         if file.startswith("<"):
             return file
         full = os.path.abspath(file)
-        return full[len(self._cwd) :] if full.startswith(self._cwd) else full
+        return full.removeprefix(self._cwd)
 
     def frames(self, frame: FrameType | None) -> list[FrameType]:
         """The user's frames of a stack, innermost first."""

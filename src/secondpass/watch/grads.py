@@ -9,7 +9,8 @@ NOTE [ Following gradients without patching zero_grad ]
    value is looked at too.
 3. A gradient that is applied twice has the same values; for the first steps two numbers of it are compared.
 4. Not every step is followed (see the watcher): a step or pass that was not says so, and counts for nothing.
-5. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get one.
+5. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get
+   one.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ class Grads:
             self.hand.setdefault(number, _Hand(weakref.ref(leaf)))
 
     def stepped_by_hand(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Called when a pass begins: which followed leaves were changed since the last one, and which of them still have
+        """Called when a pass begins: which followed leaves were changed since the last one, and which of them still
+        have
         the gradient that was applied."""
         moved, piled = [], []
         for number, hand in self.hand.items():
@@ -206,7 +208,9 @@ class Grads:
                     empty.append(number)
             elif number in book.filled and self._wiped(book, number, grad):
                 zero.append(number)
-            elif book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad):
+            elif (
+                book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad)
+            ):
                 stale.append(number)
             elif book.steps and book.passes and number in book.uncleared and _state(grad)[0] == book.state[number][0]:
                 piled.append(number)  # in other memory it would be a gradient that the user has put there
@@ -217,7 +221,8 @@ class Grads:
 
     @staticmethod
     def _digest(book: _Book, grad: torch.Tensor) -> tuple[float, float] | None:
-        """Two numbers that tell gradients apart; None once there have been enough looks, and for one that is all zero."""
+        """Two numbers that tell gradients apart; None once there have been enough looks, and for one that is all
+        zero."""
         if book.digests <= 0:
             return None
         book.digests -= 1

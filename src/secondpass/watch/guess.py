@@ -86,10 +86,15 @@ class Guess:
         numbers = [
             t.grad_fn._sequence_nr()
             for name, t in self.tensors.items()
-            if name not in inside and t.grad_fn is not None and t.grad_fn in self.graph and spent(t.grad_fn) is not False
+            if name not in inside
+            and t.grad_fn is not None
+            and t.grad_fn in self.graph
+            and spent(t.grad_fn) is not False
         ]
         return max(numbers, default=None)
 
 
 def _is_pass(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "grad")
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "grad")
+    )

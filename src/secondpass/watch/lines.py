@@ -8,7 +8,8 @@ call stacks and loop counts are worked out from the log when somebody asks. The 
 NOTE [ Reading the log ]
 1. Marks are in the order of execution and, within the main thread, their node numbers never fall. So the statement that
    built node n is the last mark whose number is <= n.
-2. A function that is no generator marks its entry and its end. Between a function's end and the next mark of the caller,
+2. A function that is no generator marks its entry and its end. Between a function's end and the next mark of the
+   caller,
    work belongs to the statement that made the call: walking back from an end, skip to its entry.
 3. A loop's first body statement is preceded by a mark of the loop itself: counting those counts iterations.
 4. Only the main thread writes. Nodes that other threads build have no line here.

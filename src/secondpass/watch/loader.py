@@ -47,7 +47,7 @@ class _Marker:
     def mark(self, kind: int, at: ast.AST) -> ast.stmt:
         line = getattr(at, "lineno", 1)
         i = self.log.add(Statement(kind, self.file, line, self.function, self.loops))
-        name = ENTER if kind == ENTRY or kind == LOOP else MARK
+        name = ENTER if kind in (ENTRY, LOOP) else MARK
         call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [ast.Constant(i)], []))
         for node in ast.walk(call):
             ast.copy_location(node, at)
@@ -161,9 +161,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules below the program's folder, so that they are loaded with marks."""
 
-    def __init__(
-        self, root: Path, log: Log, *, on_torch: Callable[[], None] | None = None, mark: bool = True
-    ) -> None:
+    def __init__(self, root: Path, log: Log, *, on_torch: Callable[[], None] | None = None, mark: bool = True) -> None:
         self.root, self.log, self.mark = root.resolve(), log, mark
         self._on_torch = on_torch
 

@@ -5,7 +5,8 @@ Looked at are the locals of the user's frames, the globals of their modules, att
 cells of closures and the frames of generators, a few levels deep and within a budget.
 
 NOTE [ Nobody is called ]
-Looking runs no code of the user's: types are asked instead of values (`__class__` may be a property), containers are read
+Looking runs no code of the user's: types are asked instead of values (`__class__` may be a property), containers are
+read
 with the methods of list, tuple, dict..., attributes from `__dict__` and slots. A lazy object stays lazy.
 """
 
@@ -14,8 +15,8 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import CO_OPTIMIZED
 from itertools import islice
@@ -215,7 +216,8 @@ class _Look:
 def _local(frame: FrameType) -> Iterator[dict[str, Any]]:
     """The locals of a function's frame, leaving no trace.
 
-    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after `del`, so
+    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after
+    `del`, so
     it is emptied again. But it is also the very dict that the program got from `locals()`, or that a debugger works in:
     where either may be so, it is not touched.
     """

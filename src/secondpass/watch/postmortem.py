@@ -40,8 +40,12 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
         report = Report(notes=(f"{type(error).__name__} is not about the life of a graph: nothing to explain.",))
     else:
         findings, sources = _findings(error, kind)
-        report = Report(findings=tuple(findings), tool={"name": "secondpass", "version": __version__, "torch": torch.__version__},
-                        program={"postmortem": True}, notes=() if findings else ("the exception left too little behind to explain it",))  # fmt: skip
+        report = Report(
+            findings=tuple(findings),
+            tool={"name": "secondpass", "version": __version__, "torch": torch.__version__},
+            program={"postmortem": True},
+            notes=() if findings else ("the exception left too little behind to explain it",),
+        )
         if show:
             for finding in findings:
                 print(note_of(finding, sources), file=sys.stderr)
@@ -81,7 +85,9 @@ def _findings(error: BaseException, kind: str) -> tuple[list[Finding], dict[str,
 
 
 def _as_guess(finding: Finding) -> Finding:
-    text = "nothing was watching: which pass freed it, and what carried it, is a guess from the source and the dead graph"
+    text = (
+        "nothing was watching: which pass freed it, and what carried it, is a guess from the source and the dead graph"
+    )
     return replace(finding, sure=False, evidence=(*finding.evidence, {"what": "note", "text": text}))
 
 

@@ -54,7 +54,7 @@ class Session:
         """Adds the explanation to the user's exception. Everything that refers to his objects ends with this call."""
         try:
             if failed.kind == "other" or id(error) in self._explained:
-                return
+                return None
             before = [n for n in self.watcher.ledger.pass_notes() if n is not failed.note][-1:]
             if before and before[0].outcome == "failed" and before[0].roots == failed.note.roots:
                 return None  # the same loss once more: a retry, whose own failure says nothing new
@@ -129,7 +129,12 @@ class Session:
         """The findings with what they rest on."""
         return Report(
             findings=self.findings,
-            tool={"name": "secondpass", "version": __version__, "torch": torch.__version__, "python": platform.python_version()},
+            tool={
+                "name": "secondpass",
+                "version": __version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
             program=program or {"pid": os.getpid()},
             passes={"count": self.watcher.ledger.passes, "steps": self.watcher.ledger.steps},
         )

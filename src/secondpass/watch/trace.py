@@ -52,7 +52,7 @@ class _Builder:
             return []
         if len(graph.nodes) <= _NODES:
             return list(graph.nodes)
-        chosen = dict.fromkeys(list(graph.nodes)[:_NODES // 4])
+        chosen = dict.fromkeys(list(graph.nodes)[: _NODES // 4])
         for node, parents in graph.nodes.items():
             if is_leaf(node) and len(chosen) < _NODES:
                 chosen[node] = None
@@ -169,7 +169,8 @@ class _Builder:
         return found
 
     def _by_offset(self) -> list[Sighting]:
-        """Names at the last passes that were not looked at. In a steady loop a name's node is always equally far from the
+        """Names at the last passes that were not looked at. In a steady loop a name's node is always equally far
+        from the
         pass, so an earlier look at the same call site tells which name was where."""
         found = []
         looked = {n.key: n for n in self.notes if n.shot is not None}
@@ -246,7 +247,11 @@ class _Builder:
         for note in self.notes:
             for number, op, leaves, bent in note.reused:
                 at = log.find(number) if log is not None else None
-                stack = tuple(self.timeline.place(s) for s, _ in log.stack(at)) if log and self.timeline and at is not None else ()
+                stack = (
+                    tuple(self.timeline.place(s) for s, _ in log.stack(at))
+                    if log and self.timeline and at is not None
+                    else ()
+                )
                 known = found.get(number)
                 found[number] = Node(
                     number, op, leaves, place=stack[0] if stack else None, stack=stack, spent=True,
@@ -279,7 +284,9 @@ class _Builder:
         graph, log = self.graph, self.watcher.log
         if graph is None and log is not None:
             # A root without history that was made to require a gradient by itself.
-            bare = next((n for n in self.notes if n.roots and max(n.roots) < 0 and n.kind == "backward" and not n.nested), None)
+            bare = next(
+                (n for n in self.notes if n.roots and max(n.roots) < 0 and n.kind == "backward" and not n.nested), None
+            )
             return self._cuts_before(bare) if bare is not None and bare.position >= log.dropped else ()
         if graph is None or log is None or graph.failed.kind != "no-grad":
             return ()
@@ -288,7 +295,11 @@ class _Builder:
     def _cuts_before(self, note: PassNote) -> tuple[Cut, ...]:
         log = self.watcher.log
         before = [n.position for n in self.notes if n.when < note.when]
-        return tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry)) if log is not None else ()
+        return (
+            tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry))
+            if log is not None
+            else ()
+        )
 
     def _sources(self, trace: Trace) -> dict[str, str]:
         files: set[str] = set()
@@ -321,5 +332,3 @@ def _leaf_names(graph: Graph) -> dict[int, str]:
         if tensor.requires_grad and tensor.is_leaf:
             names.setdefault(graph.watcher.leaves.number(tensor), name)
     return names
-
-

@@ -135,6 +135,8 @@ class Watcher:
     # -- passes ----------------------------------------------------------------------------------------------------
 
     def _enter(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PassNote | None:
+        if torch._C._len_torch_dispatch_stack() and torch._guards.TracingContext.try_get() is not None:
+            return None  # a compiler is tracing a backward: no pass of the program's
         depth = getattr(self._depth, "value", 0)
         frame: FrameType | None = sys._getframe(3)
         key = self.files.key(frame)
@@ -225,7 +227,11 @@ class Watcher:
 
     def _reused(self, note: PassNote, graph: dict[Any, Any], ran: set[Any], roots: list[Any]) -> tuple[Reused, ...]:
         """Nodes that an earlier pass had walked and freed, and that this one walks again."""
-        earlier = [n for n in self.ledger.pass_notes()[-8:] if n.walked is not None and not n.retain and n.thread == note.thread]
+        earlier = [
+            n
+            for n in self.ledger.pass_notes()[-8:]
+            if n.walked is not None and not n.retain and n.thread == note.thread
+        ]
         if not earlier:
             return ()
         newest = max(n.entry for n in earlier)
@@ -236,7 +242,9 @@ class Watcher:
         bent = beyond_sums(graph, roots)
         found = []
         for n in sorted(again, key=lambda n: -n._sequence_nr())[:64]:
-            leaves = tuple(self.leaves.number(x.variable) for x in walk([n], _WALK) or () if is_leaf(x) and x.variable is not None)
+            leaves = tuple(
+                self.leaves.number(x.variable) for x in walk([n], _WALK) or () if is_leaf(x) and x.variable is not None
+            )
             found.append((n._sequence_nr(), n.name(), leaves, n in bent))
         return tuple(found)
 
@@ -314,7 +322,8 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def beyond_sums(graph: dict[Any, tuple[Any, ...]], roots: list[Any]) -> set[Any]:
-    """The nodes that the root depends on other than by sums and scalings: there a stale value makes a wrong gradient."""
+    """The nodes that the root depends on other than by sums and scalings: there a stale value makes a wrong
+    gradient."""
     straight, todo = set(), list(roots)
     while todo:
         node = todo.pop()

@@ -59,7 +59,9 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
 
 def _is_itself(op: str, how: str) -> bool:
     """Whether a node records the very write: `SigmoidBackward0` that of `sigmoid_`, CopySlices that of a view."""
-    return op.endswith("CopySlices") or op.lower().startswith(how.rstrip("_=").lower() or " ") or how.rstrip("=") in "+-*/"
+    return (
+        op.endswith("CopySlices") or op.lower().startswith(how.rstrip("_=").lower() or " ") or how.rstrip("=") in "+-*/"
+    )
 
 
 def _leaf(graph: Graph) -> tuple[int | None, str]:
@@ -97,7 +99,12 @@ def writes_of(stmt: ast.stmt) -> list[tuple[str, str]]:
         found += [(_base(t.value), "[...] =") for t in stmt.targets if isinstance(t, ast.Subscript)]
     for call in (n for n in ast.walk(stmt) if isinstance(n, ast.Call)):
         name = ast.unparse(call.func).rpartition(".")[2]
-        if name.endswith("_") and not name.endswith("__") and name not in _HARMLESS and isinstance(call.func, ast.Attribute):
+        if (
+            name.endswith("_")
+            and not name.endswith("__")
+            and name not in _HARMLESS
+            and isinstance(call.func, ast.Attribute)
+        ):
             owner = ast.unparse(call.func.value)
             function = owner.endswith(("init", "functional")) or owner in ("torch", "F")
             target = call.args[0] if function and call.args else call.func.value
@@ -105,7 +112,12 @@ def writes_of(stmt: ast.stmt) -> list[tuple[str, str]]:
         for keyword in call.keywords:
             if keyword.arg == "out":
                 found.append((_base(keyword.value), f"{name}(out=)"))
-            elif keyword.arg == "inplace" and isinstance(keyword.value, ast.Constant) and keyword.value.value and call.args:
+            elif (
+                keyword.arg == "inplace"
+                and isinstance(keyword.value, ast.Constant)
+                and keyword.value.value
+                and call.args
+            ):
                 found.append((_base(call.args[0]), name))
     return found
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .containers import grow, is_concrete, length, method
+from .containers import grow, has_method, is_concrete, length, method
 from .gradfn import GradFunction, names, read
 from .machine import Machine, Raised
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
@@ -82,7 +82,12 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
     if items is not None:
         if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
             return items[name]
-        return method(m, items, name)
+        if hasattr(items, name) or has_method(items, name):
+            return method(m, items, name)
+    if name in ("_modules", "_parameters") and owner.cls.derives("torch.nn.Module"):
+        from .layers import members
+
+        return members(owner, name)
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
         from .calls import call
@@ -182,6 +187,8 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
     elif isinstance(owner, Function):
         owner.attrs[name] = value
     elif isinstance(owner, Unknown):
+        if name == "requires_grad" and m.known_truth(value) is not False:
+            owner.plain = False
         if owner.memo is None:
             owner.memo = {}
         if isinstance(value, Unknown):

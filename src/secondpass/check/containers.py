@@ -11,7 +11,7 @@ from .loops import at_least, iterate
 from .machine import Machine
 from .values import Dict, List, Native, Object, Tensor, Unknown
 
-__all__ = ["contains", "is_concrete", "length", "method"]
+__all__ = ["contains", "grow", "has_method", "is_concrete", "length", "method"]
 
 _SCALARS = (int, float, str, bytes, bool, complex, type(None), slice, range)
 
@@ -223,6 +223,11 @@ _DICT: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+def has_method(owner: Any, name: str) -> bool:
+    """Whether a list or dict has a method of ours."""
+    return name in (_LIST if isinstance(owner, list) else _DICT)
+
+
 def method(m: Machine, owner: Any, name: str) -> Any:
     """A method of a built-in value."""
     if isinstance(owner, List) and name in _LIST:
@@ -236,7 +241,7 @@ def method(m: Machine, owner: Any, name: str) -> Any:
         return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
     real = getattr(owner, name, None)
     if real is None or not callable(real):
-        return Unknown(plain=True) if real is None else real
+        return Unknown(plain=is_concrete(owner)) if real is None else real
 
     def act_really(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not (is_concrete(list(args)) and is_concrete(kwargs) and is_concrete(owner)):

@@ -110,6 +110,12 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
             leaf.piled = False
             leaf.has = None if leaf.has else leaf.has
         return (None,)
+    if name == "requires_grad_":
+        flag = m.known_truth(args[0] if args else kwargs.get("requires_grad", True))
+        made = Tensor(flag if owner.plain else None, None if owner.plain else owner.node)
+        if owner.plain and flag is not False:
+            m.engine.leaf(made)
+        return (made,)
     if name in ("detach", "item", "numpy", "tolist", "cpu") and not args:
         return (Unknown(plain=name != "cpu", node=None if name != "cpu" else owner.node),)
     if isinstance(owner.key, tuple) and owner.key[:1] == ("likely",) and name in ("any", "all", "item", "sum", "max"):

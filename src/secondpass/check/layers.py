@@ -13,7 +13,7 @@ from .rows import row
 from .tensors import apply_row, operate
 from .values import Dict, List, Object, Tensor, Unknown
 
-__all__ = ["make_parameter", "modules", "parameters"]
+__all__ = ["make_parameter", "members", "modules", "parameters"]
 
 
 def make_parameter(m: Machine, name: str = "", needs: bool | None = True) -> Tensor:
@@ -41,6 +41,14 @@ def _inside(owner: Object) -> list[tuple[str, Any]]:
     if isinstance(items, dict):
         return [*items.items(), *(("...", v) for v in items.others)]  # type: ignore[attr-defined]
     return [(str(i), v) for i, v in enumerate(items)] if isinstance(items, list) else []
+
+
+def members(owner: Object, name: str) -> Dict:
+    """`_modules` and `_parameters`: a module's own, not those of modules in it."""
+    every = [*owner.attrs.items(), *_inside(owner)]
+    if name == "_modules":
+        return Dict({n: v for n, v in every if _is_module(v)})
+    return Dict({n: v for n, v in every if isinstance(v, Tensor) and v.is_param})
 
 
 def parameters(owner: Object) -> dict[str, Tensor]:

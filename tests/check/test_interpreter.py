@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the interpreter understands: small programs, each about one thing of the language or of a library."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from secondpass.check import Settings, read
+
+HEAD = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+
+
+def codes(tmp_path: Path, body: str, head: str = HEAD, **files: str) -> list[str]:
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+    main = tmp_path / "main.py"
+    main.write_text(head + textwrap.dedent(body))
+    return [f.code for f in read([main], Settings(jobs=1)).findings]
+
+
+CARRY = """
+    h = torch.zeros(1, 3)
+    for x in torch.randn(9, 1, 3):
+        {step}
+        loss = h.pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "after", "found"),
+    [
+        ("h = torch.tanh(net(x) + h)", "pass", ["SP103"]),
+        ("h = torch.tanh(net(x) + h)", "h = h.detach()", []),
+        ("h = torch.tanh(net(x) + h)", "h.detach_()", []),
+        ("h = torch.tanh(net(x) + h)", "h = h.data", []),
+        ("h = torch.tanh(net(x) + h.clone())", "pass", ["SP103"]),
+        ("h = torch.tanh(net(x) + h.detach().clone())", "pass", []),
+        ("h = torch.tanh(net(x) + torch.tensor(h.tolist()))", "pass", []),
+        ("h = (lambda a, b: torch.tanh(net(a) + b))(x, h)", "pass", ["SP103"]),
+        ("h = [torch.tanh(net(x) + p) for p in [h]][0]", "pass", ["SP103"]),
+        ("h, = (torch.tanh(net(x) + h),)", "pass", ["SP103"]),
+        ("h = torch.tanh(net(x) + h) if x.sum() > 0 else torch.tanh(net(x) - h)", "pass", ["SP103"]),
+    ],
+)
+def test_state_is_followed_through_expressions(tmp_path: Path, step: str, after: str, found: list[str]) -> None:
+    assert codes(tmp_path, CARRY.format(step=step, after=after)) == found
+
+
+def test_a_branch_that_may_cut_the_history_is_no_finding(tmp_path: Path) -> None:
+    body = CARRY.format(step="h = torch.tanh(net(x) + h)", after="if flag(): h = h.detach()")
+    assert codes(tmp_path, "from somewhere import flag\n" + textwrap.dedent(body)) == []
+
+
+def test_the_same_open_question_has_one_answer(tmp_path: Path) -> None:
+    body = """
+        from somewhere import config
+        for x in torch.randn(9, 1, 3):
+            loss = net(x).pow(2).sum()
+            opt.zero_grad()
+            if config.twice:
+                loss.backward(retain_graph=True)
+            else:
+                loss.backward()
+            if config.twice:
+                loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+def test_a_fault_behind_an_open_question_is_found(tmp_path: Path) -> None:
+    body = """
+        from somewhere import config
+        for x in torch.randn(9, 1, 3):
+            loss = net(x).pow(2).sum()
+            opt.zero_grad()
+            loss.backward()
+            if config.twice:
+                loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP101"]
+
+
+def test_code_that_cannot_be_read_is_no_evidence(tmp_path: Path) -> None:
+    body = """
+        from somewhere import model, optimizer
+        h = None
+        for x in torch.randn(9, 1, 3):
+            out, h = model(x, h)
+            loss = out.pow(2).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+def test_calls_are_followed_into_other_files(tmp_path: Path) -> None:
+    helper = """
+        import torch
+        class Keeper:
+            def __init__(self):
+                self.value = torch.zeros(1, 3)
+            def mix(self, new):
+                self.value = torch.tanh(self.value + new)
+                return self.value
+    """
+    body = """
+        from helper import Keeper
+        keeper = Keeper()
+        for x in torch.randn(9, 1, 3):
+            loss = keeper.mix(net(x)).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body, helper=helper) == ["SP103"]
+
+
+def test_cyclic_imports_end(tmp_path: Path) -> None:
+    body = """
+        import other
+        for x in torch.randn(9, 1, 3):
+            loss = net(x).pow(2).sum()
+            loss.backward()
+            loss.backward()
+    """
+    assert codes(tmp_path, body, other="import main\nfrom main import net\n") == ["SP101"]
+
+
+def test_generators_are_lazy(tmp_path: Path) -> None:
+    body = """
+        def roll(h):
+            for x in torch.randn(9, 1, 3):
+                h = torch.tanh(net(x) + h)
+                yield h
+                h = h.detach()
+        for out in roll(torch.zeros(1, 3)):
+            opt.zero_grad()
+            out.sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+    assert codes(tmp_path, body.replace("h = h.detach()", "pass")) == ["SP103"]
+
+
+def test_context_managers_and_decorators(tmp_path: Path) -> None:
+    body = """
+        from contextlib import contextmanager
+        @contextmanager
+        def quiet():
+            with torch.no_grad():
+                yield
+        h = torch.zeros(1, 3)
+        for x in torch.randn(9, 1, 3):
+            with quiet():
+                h = torch.tanh(net(x) + h)
+            loss = (net(x) - h).pow(2).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+def test_dataclasses_and_properties(tmp_path: Path) -> None:
+    body = """
+        from dataclasses import dataclass, field
+        @dataclass
+        class State:
+            h: torch.Tensor = field(default_factory=lambda: torch.zeros(1, 3))
+            @property
+            def out(self):
+                return self.h * 2
+        state = State()
+        for x in torch.randn(9, 1, 3):
+            state = State(torch.tanh(net(x) + state.out))
+            opt.zero_grad()
+            state.h.sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP103"]
+
+
+def test_counters_are_counted(tmp_path: Path) -> None:
+    body = """
+        total = 0
+        for i, x in enumerate(torch.randn(40, 1, 3)):
+            total = total + net(x).pow(2).sum()
+            if (i + 1) % 5 == 0:
+                opt.zero_grad()
+                total.backward()
+                opt.step()
+            if (i + 1) % {reset} == 0:
+                total = 0
+    """
+    assert codes(tmp_path, body.format(reset=5)) == []
+    assert codes(tmp_path, body.format(reset=10)) == ["SP105"]
+
+
+def test_a_loop_that_runs_once_carries_nothing(tmp_path: Path) -> None:
+    body = """
+        h = torch.zeros(1, 3)
+        for epoch in range(1):
+            h = torch.tanh(net(torch.randn(1, 3)) + h)
+            opt.zero_grad()
+            h.sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+def test_saved_tensors_of_a_spent_node(tmp_path: Path) -> None:
+    body = """
+        loss = net(torch.randn(2, 3)).tanh().sum()
+        fn = loss.grad_fn.next_functions[0][0]
+        loss.backward()
+        print(fn._saved_result)
+    """
+    assert codes(tmp_path, body) == ["SP108"]
+
+
+def test_sums_that_save_nothing_are_counted_again(tmp_path: Path) -> None:
+    body = """
+        b = torch.zeros(3, requires_grad=True)
+        opt = torch.optim.SGD([b], lr=0.1)
+        total = torch.zeros(3)
+        for x in torch.randn(20, 3):
+            total = total + b + x
+            opt.zero_grad()
+            total.sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP110"]
+
+
+def test_a_head_that_was_replaced(tmp_path: Path) -> None:
+    body = """
+        net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        net[1] = nn.Linear(4, 5)
+        for x in torch.randn(9, 1, 3):
+            opt.zero_grad()
+            net(x).pow(2).sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP406"]
+
+
+def test_lightning_modules_are_trained_as_lightning_does(tmp_path: Path) -> None:
+    body = """
+        import pytorch_lightning as pl
+        class Net(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.GRUCell(3, 3)
+                self.h = torch.zeros(1, 3)
+            def training_step(self, batch, index):
+                self.h = self.cell(torch.randn(1, 3), self.h)
+                return self.h.pow(2).mean()
+            def configure_optimizers(self):
+                return torch.optim.Adam(self.parameters())
+    """
+    assert codes(tmp_path, body) == ["SP103"]
+    assert codes(tmp_path, body.replace("self.cell(torch.randn(1, 3), self.h)", "self.cell(torch.randn(1, 3), self.h.detach())")) == []
+
+
+def test_accelerate_and_scalers(tmp_path: Path) -> None:
+    body = """
+        from accelerate import Accelerator
+        accelerator = Accelerator()
+        net, opt = accelerator.prepare(net, opt)
+        for x in torch.randn(9, 1, 3):
+            loss = net(x).pow(2).sum()
+            opt.zero_grad()
+            accelerator.backward(loss)
+            {again}
+            opt.step()
+    """
+    assert codes(tmp_path, body.format(again="accelerator.backward(loss)")) == ["SP101"]
+    assert codes(tmp_path, body.format(again="pass")) == []
+
+
+def test_functions_that_nobody_calls_are_read_too(tmp_path: Path) -> None:
+    body = """
+        def train(loader, device):
+            for x, y in loader:
+                loss = F.mse_loss(net(x.to(device)), y)
+                loss.backward()
+                loss.backward()
+    """
+    assert codes(tmp_path, body) == ["SP101"]
+
+
+def test_a_test_that_wants_the_error_is_no_finding(tmp_path: Path) -> None:
+    body = """
+        import pytest
+        def test_twice():
+            loss = net(torch.randn(1, 3)).pow(2).sum()
+            loss.backward()
+            with pytest.raises(RuntimeError):
+                loss.backward()
+    """
+    assert codes(tmp_path, body) == []

@@ -210,7 +210,7 @@ class _Search:
             value = getattr(made.node, "value", None) or getattr(made.node, "iter", None)
             if made.built:
                 return value is None or cut_kind(value) is None or bool(made.inner)
-            plain = value is not None and isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple))
+            plain = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple)) and cut_kind(value) is None
             return plain and value is not None and self.recorded_operand(value, made, depth + 1) is not None
         caller = at.call.caller
         tree = source(at.statement.file)

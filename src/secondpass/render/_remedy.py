@@ -43,7 +43,8 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
 
 def _sentence(text: str, end: str = "") -> str:
     """With a capital in front and, where there is none, an end."""
-    text = text[:1].upper() + text[1:]
+    if text.partition(" ")[0].isalpha():  # not a piece of code
+        text = text[:1].upper() + text[1:]
     return text + end if text and text[-1] not in ".!?" else text
 
 

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The manners of the command: exit status, formats, what is left out, fixes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from secondpass.commands.check import command
+
+FAULTY = """\
+import torch
+from torch import nn
+
+cell = nn.GRUCell(3, 4)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+h = torch.zeros(1, 4)
+for _ in range(10):
+    h = cell(torch.randn(1, 3), h)
+    loss = h.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+RETAIN = FAULTY.replace("    h = cell(torch.randn(1, 3), h)", "    h = cell(torch.randn(1, 3))").replace(
+    "loss.backward()", "loss.backward(retain_graph=True)"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(FAULTY)
+    return tmp_path
+
+
+def check(*args: str) -> Result:
+    result = CliRunner().invoke(command, list(args), catch_exceptions=False)
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_findings_are_printed_and_exit_with_one(project: Path) -> None:
+    result = check("train.py")
+    assert result.exit_code == 1
+    assert "SP103 carried-state" in result.stdout
+    assert "Found 1 fault." in result.stderr
+
+
+def test_nothing_found_exits_with_zero(project: Path) -> None:
+    (project / "train.py").write_text("print('hello')\n")
+    result = check(".")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["nowhere.py"], "no such file"),
+        (["--select", "XY1", "."], "neither a code nor a cause"),
+        (["--update-baseline", "."], "--update-baseline needs"),
+        (["--with", "train.py", "train.py"], "train.py"),
+    ],
+)
+def test_a_wrong_call_exits_with_two_and_one_line(project: Path, args: list[str], says: str) -> None:
+    result = check(*args)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_exit_zero(project: Path) -> None:
+    assert check("--exit-zero", "train.py").exit_code == 0
+
+
+def test_the_json_contract(project: Path) -> None:
+    check("--json", "out.json", ".")
+    data = json.loads((project / "out.json").read_text())
+    [finding] = data["findings"]
+    assert data["schema"] == "secondpass/1"
+    assert (finding["code"], finding["cause"]) == ("SP103", "carried-state")
+    assert finding["failed"] == {"file": "train.py", "line": 11, "function": "<module>"}
+    assert finding["carrier"]["name"] == "h"
+    assert finding["remedies"][0]["kind"] == "detach"
+    assert "h.detach()" in finding["remedies"][0]["diff"]
+
+
+@pytest.mark.parametrize(
+    ("args", "left"),
+    [
+        (["--select", "SP1"], 1),
+        (["--select", "SP103"], 1),
+        (["--select", "carried-state"], 1),
+        (["--select", "SP4"], 0),
+        (["--ignore", "SP1"], 0),
+        (["--select", "SP103", "--ignore", "SP1"], 1),
+        (["--ignore", "SP102,SP103"], 0),
+        (["--exclude", "train.py"], 0),
+        (["--exclude", "tr*"], 0),
+    ],
+)
+def test_what_is_selected(project: Path, args: list[str], left: int) -> None:
+    result = check("--output-format", "concise", *args, ".")
+    assert result.stdout.count("SP103") == left
+
+
+@pytest.mark.parametrize(
+    ("comment", "silent"),
+    [
+        ("# noqa", True),
+        ("# noqa: SP103", True),
+        ("# noqa: E501, SP103", True),
+        ("# noqa: SP1", True),
+        ("# noqa: SP102", False),
+        ("# fine", False),
+    ],
+)
+def test_comments_silence_a_line(project: Path, comment: str, silent: bool) -> None:
+    (project / "train.py").write_text(FAULTY.replace("loss.backward()", f"loss.backward()  {comment}"))
+    assert check("train.py").exit_code == (0 if silent else 1)
+
+
+def test_a_comment_silences_a_file(project: Path) -> None:
+    (project / "train.py").write_text("# secondpass: noqa: SP103\n" + FAULTY)
+    assert check("train.py").exit_code == 0
+
+
+def test_settings_stand_in_pyproject(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.secondpass]\nignore = ["SP103"]\n')
+    assert check(".").exit_code == 0
+    assert check("--ignore", "SP4", ".").exit_code == 1
+    (project / "pyproject.toml").write_text('[tool.secondpass]\nignored = ["SP103"]\n')
+    result = check(".")
+    assert result.exit_code == 2
+    assert "unknown setting 'ignored'" in result.stderr
+
+
+def test_gitignore_is_respected(project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / "old").mkdir()
+    (project / "train.py").rename(project / "old" / "train.py")
+    (project / ".gitignore").write_text("old/\n")
+    assert check(".").exit_code == 0
+    assert check("--no-respect-gitignore", ".").exit_code == 1
+    assert check("old/train.py").exit_code == 1
+
+
+def test_a_baseline_holds_what_is_known(project: Path) -> None:
+    assert check("--baseline", "known.json", "--update-baseline", ".").exit_code == 0
+    assert check("--baseline", "known.json", ".").exit_code == 0
+    (project / "train.py").write_text("import os\n\n" + FAULTY)
+    assert check("--baseline", "known.json", ".").exit_code == 0
+    (project / "second.py").write_text(FAULTY)
+    assert check("--baseline", "known.json", ".").exit_code == 1
+
+
+def test_only_safe_fixes_are_applied_unasked(project: Path) -> None:
+    (project / "train.py").write_text(RETAIN)
+    assert check("train.py").exit_code == 1
+    result = check("--diff", "train.py")
+    assert "-    loss.backward(retain_graph=True)" in result.stdout
+    assert (project / "train.py").read_text() == RETAIN
+    result = check("--fix", "train.py")
+    assert result.exit_code == 0
+    assert (project / "train.py").read_text() == RETAIN.replace("retain_graph=True", "")
+
+
+def test_after_a_fix_the_check_is_silent(project: Path) -> None:
+    check("--fix", "--unsafe-fixes", "train.py")
+    assert "h.detach()" in (project / "train.py").read_text()
+    assert check("train.py").exit_code == 0
+
+
+def test_github_and_gitlab(project: Path) -> None:
+    text = check("--output-format", "github", ".").stdout
+    assert text.startswith("::error title=secondpass (SP103),file=train.py,line=11::")
+    [entry] = json.loads(check("--output-format", "gitlab", ".").stdout)
+    assert entry["location"] == {"path": "train.py", "lines": {"begin": 11}}
+    assert len(entry["fingerprint"]) == 32
+
+
+def test_sarif_has_flows_and_fixes(project: Path) -> None:
+    log = json.loads(check("--output-format", "sarif", ".").stdout)
+    [result] = log["runs"][0]["results"]
+    steps = result["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert [s["location"]["physicalLocation"]["region"]["startLine"] for s in steps] == [8, 11, 11]
+    change = result["fixes"][0]["artifactChanges"][0]
+    assert change["artifactLocation"]["uri"] == "train.py"
+    assert "detach" in change["replacements"][0]["insertedContent"]["text"]
+    rule = log["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert rule["id"] == "SP103"
+
+
+def test_sarif_fits_its_schema(project: Path) -> None:
+    schema = os.environ.get("SARIF_SCHEMA")
+    if not schema:
+        pytest.skip("set SARIF_SCHEMA to the path of sarif-schema-2.1.0.json")
+    import jsonschema
+
+    log = json.loads(check("--output-format", "sarif", ".").stdout)
+    jsonschema.validate(log, json.loads(Path(schema).read_text("utf-8")))
+
+
+def test_statistics(project: Path) -> None:
+    assert check("--statistics", ".").stdout == "1\tSP103\tcarried-state\n"
+
+
+def test_the_cache_forgets_what_changed(project: Path) -> None:
+    (project / "helper.py").write_text("def cut(h):\n    return h\n")
+    text = FAULTY.replace("    opt.step()\n", "    opt.step()\n    h = cut(h)\n")
+    (project / "train.py").write_text("from helper import cut\n" + text)
+    assert check("train.py").exit_code == 1
+    assert list((project / ".secondpass_cache").glob("*.json"))
+    assert check("train.py").exit_code == 1
+    (project / "helper.py").write_text("def cut(h):\n    return h.detach()\n")
+    assert check("train.py").exit_code == 0
+
+
+def test_a_broken_cache_is_rebuilt(project: Path) -> None:
+    check("train.py")
+    for file in (project / ".secondpass_cache").glob("*.json"):
+        file.write_text("{broken")
+    assert check("train.py").exit_code == 1
+
+
+def test_several_processes_find_the_same(project: Path) -> None:
+    for n in range(12):
+        (project / f"train_{n}.py").write_text(FAULTY)
+    one = check("--no-cache", "-j", "1", "--output-format", "concise", ".").stdout
+    two = check("--no-cache", "-j", "2", "--output-format", "concise", ".").stdout
+    assert one == two
+    assert one.count("SP103") == 13
+
+
+def test_a_run_confirms_or_withdraws(project: Path) -> None:
+    report = {"schema": "secondpass/1", "findings": []}
+    (project / "run.json").write_text(json.dumps(report))
+    assert check("--with", "run.json", "train.py").exit_code == 1
+    report["passes"] = {"count": 9, "sites": [{"file": "train.py", "line": 11, "count": 9}]}
+    (project / "run.json").write_text(json.dumps(report))
+    result = check("--with", "run.json", "train.py")
+    assert result.exit_code == 0
+    assert "withdrawn" in result.stderr
+    check("--json", "static.json", "train.py")
+    result = check("--with", "static.json", "--output-format", "json", "train.py")
+    assert "confirmed by the run" in result.stdout
+
+
+def test_notebooks_are_read_cell_by_cell(project: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# a title\n"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip list\n", "import os"]},
+        {"cell_type": "code", "source": FAULTY.splitlines(keepends=True)},
+    ]
+    (project / "train.py").unlink()
+    (project / "train.ipynb").write_text(json.dumps({"cells": cells}))
+    result = check("--output-format", "concise", ".")
+    assert result.stdout.startswith("train.ipynb:14: SP103")

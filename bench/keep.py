@@ -5,8 +5,10 @@
     python bench/keep.py --device cuda    the same and the offload figures on a GPU
 
 Every time is a ratio to `retain_graph=True` in the same process: all competitors take turns, and the median over the
-rounds counts. On the CPU the time is that of one thread's work (others may share the machine). Memory is measured from outside of keep: by PyTorch's allocator on a GPU, by malloc's own count on the
-CPU (sampled, and printed next to keep's ledger), always above what the model, its gradients and its input take.
+rounds counts. On the CPU the time is that of one thread's work (others may share the machine). `peak` is measured from
+outside of keep, above what the model, its gradients and its input take: by PyTorch's allocator on a GPU, by malloc's
+own count on the CPU. It includes gradients on their way. `buffers` is the most that keep's ledger ever counted, as a
+share of the bytes that `retain_graph=True` holds for the passes.
 """
 
 from __future__ import annotations
@@ -292,6 +294,7 @@ def front(args: argparse.Namespace, losses: int, offload: bool = False) -> list[
     steps = competitors(task, full, offload)
     most = memory(steps, args.device)
     times = race(steps, args.device, args.rounds, "retain_graph=True")
+    buffers = saved_bytes(task)
     rows = []
     for name, step in steps.items():
         call = getattr(step, "call", None)
@@ -303,10 +306,18 @@ def front(args: argparse.Namespace, losses: int, offload: bool = False) -> list[
                 "seconds": times[name][1],
                 "peak": most[name] / most["retain_graph=True"],
                 "bytes": most[name],
+                "buffers": call._keeper.most / buffers if call is not None and call._keeper.most else None,
                 "budget": call._keeper.budget / full if call is not None and call._keeper.budget else None,
             }
         )
     return rows
+
+
+def saved_bytes(task: Task) -> int:
+    """What retain_graph=True holds, by keep's ledger."""
+    call = secondpass.keep(task.model, policy="retain")
+    out = call(task.x)
+    return call.ledger().bytes + 0 * out.numel()
 
 
 def one_walk(args: argparse.Namespace) -> dict[str, float]:
@@ -436,12 +447,12 @@ def main() -> None:
         for losses in args.losses:
             rows = front(args, losses)
             found[f"front {losses}"] = rows
-            parts.append(table(f"{losses} losses, {losses} passes", rows, ["peak", "budget", "time"]))
+            parts.append(table(f"{losses} losses, {losses} passes", rows, ["peak", "buffers", "budget", "time"]))
             (args.out / f"keep-{tag}-{losses}.svg").write_text(picture(rows, f"{name}: {losses} passes over one forward"))
             print(parts[-1], flush=True)
     if "offload" in args.only:
         found["offload"] = front(args, 2, offload=True)
-        parts.append(table("Offload: 2 losses, 2 passes", found["offload"], ["peak", "budget", "time"]))
+        parts.append(table("Offload: 2 losses, 2 passes", found["offload"], ["peak", "buffers", "budget", "time"]))
         print(parts[-1], flush=True)
     if "walk" in args.only:
         found["walk"] = one_walk(args)

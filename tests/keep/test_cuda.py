@@ -135,4 +135,6 @@ def test_a_scaler_and_an_optimizer():
             scaler.scale(out[..., number].float().pow(2).mean()).backward()
         scaler.step(optimizer)
         scaler.update()
-    assert {line.why for line in kept.ledger().lines} == {"an optimizer changed its parameters"}
+    assert all(line.held == 0 for line in kept.ledger().lines if line.unit)
+    assert not any("not repeatable" in line.why for line in kept.ledger().lines)
+    del out

@@ -61,7 +61,7 @@ class Frame:
         self.boundary: dict[int, int] = {}
         self._boundary_bytes = 0
         self.held = 0
-        self.most = 0
+        self.largest = 0
         self.glue: int | None = None
         self.passes: list[dict[str, Any]] = []
         self.in_pass = 0
@@ -143,14 +143,22 @@ class Frame:
         self.held += size
         if not again and self.keeper.budget is not None:
             self._make_room(run)
-        self.most = max(self.most, self.held + self.fixed())
+        self.largest = max(self.largest, size)
+        self.keeper.most = max(self.keeper.most, self.held + self.fixed())
 
     def shrank(self, size: int) -> None:
         self.held -= size
 
+    def reserve(self) -> int:
+        """Room for the gradients on their way through a unit: two of the size of the largest buffer."""
+        return 2 * self.largest
+
     def add_run(self, run: Run) -> None:
-        for other in self.live()[-1:]:
+        before = self.live()
+        for other in before[-1:]:
             other.make_way()
+        for other in before[:-1]:
+            other.settle_copies()  # they ran while the unit after it did
         self.runs.append(weakref.ref(run))
         for key, size in run.boundary.items():
             if self.boundary.setdefault(key, size) is size:
@@ -187,15 +195,16 @@ class Frame:
             inside = built_between(self.start, self.end)
             nodes = walk([node_of(value) for value in (a() for a in self._anchors) if value is not None], inside)
             self.glue = weigh(nodes, self._fixed() | set(self.boundary))
+        fixed = self.fixed() + self.reserve()
         while True:
-            costs = [Cost(run.bytes, run.seconds, run.unit.pinned is not None) for run in runs]
+            costs = [Cost(run.bytes, run.seconds, not ahead and run.unit.pinned is not None) for run in runs]
             others = self.keeper.others(self)
-            if others and needed(costs, self._holding(runs), self.fixed(), ahead) > budget - others:
+            if others and needed(costs, self._holding(runs), fixed, ahead) > budget - others:
                 self.keeper.press(self)
                 others = self.keeper.others(self)
-            held = choose(costs, self.fixed(), budget - others, ahead)
+            held = choose(costs, fixed, budget - others, ahead)
             if held is None:
-                self.refuse(least(costs, self.fixed(), ahead) + others)
+                self.refuse(least(costs, fixed, ahead) + others)
             over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
             if all(run.evict("over the budget") for run in over):
                 break  # otherwise one turned out to be pinned: plan once more with that known
@@ -218,7 +227,7 @@ class Frame:
         raise BudgetError(
             f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
             f"{readable(smallest)} ({smallest} bytes), of which {readable(self.fixed())} are the arguments of the "
-            f"units and what lies between them. Raise the budget, or choose smaller units."
+            f"units and what lies between them, and {readable(self.reserve())} for gradients on their way. Raise the budget, or choose smaller units."
         )
 
     # Passes --------------------------------------------------------------------------------------------------------
@@ -229,6 +238,8 @@ class Frame:
         self.in_pass += 1
         learned = self.keeper.passes
         self.last_pass = self.finished is None and learned is not None and len(self.passes) + 1 == learned
+        for run in [run for run in self.live() if run.on_host][-2:][::-1]:
+            run.call_back(len(self.passes) + 1)
         self.passes.append({"start": time.perf_counter(), "recomputed": 0, "recompute_seconds": 0.0})
 
     def end_pass(self) -> None:
@@ -253,13 +264,9 @@ class Frame:
     def reached(self, run: Run) -> None:
         """A pass reads this run's host copies: the ones it wants next are started."""
         runs = self.live()
-        if run not in runs:
-            return
-        place = runs.index(run)
+        place = next((index for index, other in enumerate(runs) if other is run), 0)
         for other in runs[max(0, place - 1) : place + 1][::-1]:
-            if other._host is not None and other.fetched != len(self.passes):
-                other.fetched = len(self.passes)
-                other._host.prefetch()
+            other.call_back(len(self.passes))
 
     def recomputed(self, run: Run, seconds: float) -> None:
         if self.passes:

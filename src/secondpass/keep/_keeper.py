@@ -55,6 +55,7 @@ class Keeper:
         self.frames: weakref.WeakSet[Frame] = weakref.WeakSet()
         self.optimized = False
         """An optimizer steps between the calls."""
+        self.most = 0
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
         self._plan: list[tuple[Any, str]] = []
@@ -221,7 +222,7 @@ class Keeper:
         passes = [
             PassLine(c["number"], c.get("seconds", 0.0), c["recomputed"], c["recompute_seconds"]) for c in self._costs
         ]
-        return Ledger(self.budget, self.policy, self.passes, tuple(lines), tuple(passes))
+        return Ledger(self.budget, self.policy, self.passes, self.most, tuple(lines), tuple(passes))
 
 
 class _Route:

@@ -47,6 +47,8 @@ class Ledger:
     budget: int | None
     policy: str
     expected_passes: int | None
+    most: int
+    """The most bytes that one call has held so far, as far as they are not PyTorch's own."""
     lines: tuple[Line, ...]
     passes: tuple[PassLine, ...]
 

@@ -129,9 +129,10 @@ class _Walk:
         sizes = self._sizes(count)
         for size in sizes:
             chunk = range(len(result), len(result) + size)
-            start = self._clock()
+            start = self._clock() if sizes.trying else 0.0
             result += self._trunk(chunk, final=chunk.stop == count and not self.retain)
-            sizes.took((self._clock() - start) / size)
+            if sizes.trying:
+                sizes.took((self._clock() - start) / size)
         return result
 
     def _clock(self) -> float:

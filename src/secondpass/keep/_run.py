@@ -81,6 +81,7 @@ class Run:
         self.held = 0
         self.seconds = 0.0
         self.recomputes = 0
+        self._settled = False
         self.fetched = 0
         """The last pass for which the host copies were called back."""
         self.fresh = False
@@ -146,9 +147,7 @@ class Run:
 
     def make_way(self) -> None:
         """The next unit begins. The last unit's buffers stay: the first pass begins with them, in room it needs anyway."""
-        if self._host is not None:
-            self._host.settle()
-        elif self.mode == "recompute" and self.fresh:
+        if self.mode == "recompute" and self.fresh:
             self.evict(self.reason)
 
     def _pin_once(self, why: str) -> None:
@@ -306,9 +305,16 @@ class Run:
         return _Replay(self, visit).run()
 
     def settle_copies(self) -> None:
-        """The forward of the whole call is over: the device's memory is given back."""
-        if self._host is not None:
+        """The copies to the host have had their time: the device's memory is given back."""
+        if self._host is not None and not self._settled:
             self._host.settle()
+            self._settled = True
+
+    def call_back(self, number: int) -> None:
+        """Starts the copies back for a pass, once."""
+        if self._host is not None and self.fetched != number:
+            self.fetched = number
+            self._host.prefetch()
 
     def end_pass(self) -> None:
         """A pass is over: what was made again for it goes, unless it is to stay."""

@@ -29,7 +29,7 @@ PARTS = [
     ("files.Files.key", False),
     ("files.Files.frames", False),
     ("events.Ledger.add", False),
-    ("events.Ledger.visit", False),
+    ("events.Ledger.site", False),
     ("grads.Grads.pass_begins", False),
     ("grads.Grads.pass_ends", False),
     ("grads.Grads.step_begins", False),

@@ -55,7 +55,7 @@ class Pass:
     """The user's loops that were running, innermost first; None where loops are not known."""
     nested: bool = False
     """Whether it ran inside another pass (checkpoint, a hook)."""
-    wasted: bool = False
+    wasted: bool | None = False
     """Whether its gradients were cleared before any step used them."""
 
     @property

@@ -94,19 +94,22 @@ class Ledger:
         self.steps = 0
         self._head: list[Any] = []
         self._tail: deque[Any] = deque(maxlen=_TAIL)
-        self.sites: dict[tuple[Any, ...], int] = {}
+        self.sites: dict[tuple[Any, ...], list[Any]] = {}
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock - 1
 
-    def visit(self, key: tuple[Any, ...]) -> int:
-        """Counts the visits to a call site. Sites are places in source, so they are few; a program that makes new ones
-        without end (code generated in a loop) is no longer counted exactly."""
-        if len(self.sites) > 10_000:
-            self.sites.clear()
-        count = self.sites[key] = self.sites.get(key, 0) + 1
-        return count
+    def site(self, key: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
+        """A call site, one object for all its visits, and how many there were with this one. Sites are places in source,
+        so they are few; a program that makes new ones without end (code made in a loop) is not counted exactly."""
+        entry = self.sites.get(key)
+        if entry is None:
+            if len(self.sites) > 10_000:
+                self.sites.clear()
+            entry = self.sites[key] = [key, 0]
+        entry[1] += 1
+        return entry[0], entry[1]
 
     def add(self, note: Any) -> None:
         if len(self._head) < _HEAD:

@@ -15,16 +15,18 @@ from ..record import Place
 __all__ = ["Files"]
 
 _HERE = str(Path(__file__).resolve().parent.parent) + os.sep
+_CODES = 20_000
 _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 class Files:
-    """Knows the user's files. Answers are remembered per code object, by its number of identity only."""
+    """Knows the user's files. Answers are remembered."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = str(root.resolve()) + os.sep if root is not None else None
         self._cwd = os.getcwd() + os.sep
         self._answers: dict[str, bool] = {}
+        self._codes: dict[int, _Code] = {}
         paths = sysconfig.get_paths()
         self._libraries = tuple(
             p + os.sep
@@ -69,22 +71,51 @@ class Files:
         return found
 
     def key(self, frame: FrameType | None) -> tuple[Any, ...]:
-        """The user's frames as plain (code, line) pairs: a cheap name for a call site."""
+        """The user's frames as (code, instruction, code, instruction...): a cheap name for a call site.
+
+        This runs in every pass and step: line numbers, which Python works out by reading a table from its beginning, are
+        left to `places`.
+        """
         found: list[Any] = []
-        answers = self._answers
+        codes = self._codes
         while frame is not None:
             code = frame.f_code
-            mine = answers.get(code.co_filename)
-            if mine is None:
-                mine = self.mine(code)
-            if mine:
-                found.append((code.co_filename, frame.f_lineno, code.co_qualname))
+            known = codes.get(id(code))
+            if known is None:
+                known = self._know(code)
+            if known.mine:
+                found += (known, frame.f_lasti)
             frame = frame.f_back
         return tuple(found)
 
+    def _know(self, code: CodeType) -> _Code:
+        if len(self._codes) > _CODES:
+            self._codes.clear()
+        known = self._codes[id(code)] = _Code(code, self.mine(code))
+        return known
+
     def places(self, key: tuple[Any, ...]) -> tuple[Place, ...]:
-        """A call site as places."""
-        return tuple(Place(self.show(f), line, name.replace("<locals>.", "")) for f, line, name in key)
+        """A call site as places; one that was read off a traceback comes as (file, line, function)."""
+        if key and isinstance(key[0], tuple):
+            return tuple(Place(self.show(f), line, name.replace("<locals>.", "")) for f, line, name in key)
+        return tuple(
+            Place(self.show(c.code.co_filename), _line(c.code, at), c.code.co_qualname.replace("<locals>.", ""))
+            for c, at in zip(key[::2], key[1::2], strict=True)
+        )
+
+
+class _Code:
+    """A code object and whose it is. It holds the code, so that no other can come to have the same identity."""
+
+    __slots__ = ("code", "mine")
+
+    def __init__(self, code: CodeType, mine: bool) -> None:
+        self.code, self.mine = code, mine
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    lines = (line for start, end, line in code.co_lines() if start <= instruction < end)
+    return next(lines, None) or code.co_firstlineno
 
 
 assert sys.version_info >= (3, 11)  # co_qualname

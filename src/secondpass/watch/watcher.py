@@ -139,8 +139,8 @@ class Watcher:
             return None  # a compiler is tracing a backward: no pass of the program's
         depth = getattr(self._depth, "value", 0)
         frame: FrameType | None = sys._getframe(3)
-        key = self.files.key(frame)
         ledger = self.ledger
+        key, iteration = ledger.site(self.files.key(frame))
         note = PassNote(
             ledger.tick(),
             "backward" if kwargs.get("accumulate_grad", True) else "grad",
@@ -152,7 +152,7 @@ class Watcher:
         self._depth.value = depth + 1
         note.nested = depth > 0
         note.retain, note.create = bool(args[1]), bool(args[2])
-        note.iteration = ledger.visit(key)
+        note.iteration = iteration
         roots = edges(outputs if isinstance(outputs, (list, tuple)) else (outputs,))
         note.roots = tuple([self.number(n) for n in roots])
         if len(args) > 3 and args[3]:
@@ -276,9 +276,9 @@ class Watcher:
 
     def _step_begins(self, optimizer: Any) -> None:
         ledger = self.ledger
-        key = self.files.key(sys._getframe(3))
+        key, iteration = ledger.site(self.files.key(sys._getframe(3)))
         note = StepNote(ledger.tick(), key, _peek(), self.log.position() if self.log is not None else 0)
-        note.iteration = ledger.visit(key)
+        note.iteration = iteration
         ledger.steps += 1
         note.book = self.grads.book(optimizer)
         if note.book.first is None:
@@ -291,15 +291,15 @@ class Watcher:
         self._step = note
 
     def _step_ends(self, optimizer: Any) -> None:
-        self._step = None
+        step, self._step = self._step, None
         follow = self.ledger.passes <= _FOLLOWED or self.ledger.steps % _EVERY < _WINDOW
         if follow and not self._following:
             self.grads.forget()
         self._following = follow
         if follow:
             self.grads.step_ends(optimizer)
-        else:
-            self.grads.book(optimizer).steps += 1
+        elif step is not None:
+            step.book.steps += 1
 
 
 def kept_bytes(graph: dict[Any, Any]) -> int:

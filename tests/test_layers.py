@@ -29,7 +29,8 @@ MAY = {
     "plugins": {"record", "causes", "watch", "check", "remedies", "render", "commands", "keep"},
 }
 LAZILY = {
-    "watch": {"render", "remedies"},  # the note of an exception; a program without rich is watched all the same
+    # The note of an exception (a program without rich is watched all the same), and the source read after the fact.
+    "watch": {"render", "remedies", "check"},
     "remedies": {"watch", "check", "render"},  # the proof runs the repaired program
 }
 # What each folder may import of others, beside the standard library; folders not named here may import anything.

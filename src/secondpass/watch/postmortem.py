@@ -8,8 +8,10 @@ itself, when it stands in a loop, or the call before it in the source), and it i
 
 from __future__ import annotations
 
+import linecache
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -58,6 +60,10 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
 def _findings(error: BaseException, kind: str) -> tuple[list[Finding], dict[str, str]]:
     watcher = Session().watcher
     frames = _user_frames(watcher, error.__traceback__)
+    read = _by_reading(watcher, frames, kind)
+    if read:
+        sources = {p.file: "".join(linecache.getlines(p.file)) for f in read for p in (f.failed, f.built, f.freed) if p}
+        return [with_edits(f, sources) for f in read], sources
     outputs, inputs, in_pass = _pass_of(error.__traceback__)
     if not in_pass:
         if not Access.fits(error):
@@ -82,6 +88,33 @@ def _findings(error: BaseException, kind: str) -> tuple[list[Finding], dict[str,
     trace = replace(trace, producer="postmortem")
     found = [f for f in diagnose(trace) if f.severity == "error"]
     return [with_edits(_as_guess(f), trace.sources) for f in found], trace.sources
+
+
+def _by_reading(watcher: Any, frames: list[tuple[Any, int]], kind: str) -> list[Finding]:
+    """What reading the source finds at the very line that failed: better than a guess, where it finds anything."""
+    files = {f.f_code.co_filename for f, _ in frames}
+    if not files or any(not Path(f).is_file() for f in files):
+        return []
+    try:
+        from ..check import Settings, read
+
+        found = read(sorted(files), Settings(jobs=1, limit=5.0)).findings
+    except Exception:
+        return []
+    here = {(watcher.files.show(f.f_code.co_filename), line) for f, line in frames}
+    codes = {"backward-twice": "SP1", "freed-access": "SP1", "inplace": "SP2", "no-grad": ("SP3", "SP109")}.get(
+        kind, "SP1"
+    )
+    fitting = [
+        f
+        for f in found
+        if f.code.startswith(codes) and f.failed and (watcher.files.show(f.failed.file), f.failed.line) in here
+    ]
+    text = "nothing was watching: this is what reading the source says about the line that failed"
+    return [
+        replace(f, severity="error", sure=False, evidence=(*f.evidence, {"what": "note", "text": text}))
+        for f in fitting[:1]
+    ]
 
 
 def _as_guess(finding: Finding) -> Finding:

@@ -17,7 +17,9 @@ COPIED = {"changes.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Puts the causes where the navigation has their index."""
-    config.nav = [_with_causes(item) for item in config.nav or []]
+    made = {"causes/index.md", *COPIED}
+    there = [i for i in config.nav or [] for page in i.values() if page in made or Path(config.docs_dir, page).exists()]
+    config.nav = [_with_causes(item) for item in there]
     return config
 
 

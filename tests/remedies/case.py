@@ -2,7 +2,8 @@
 """Programs with what is wrong and what the repair looks like, in one file.
 
 `#-` at the end of a line: only in the program as its author has it. `#+`: only in the repaired one. `@failed`,
-`@freed`, `@built` name the places of the finding. The head says which kind of remedy is meant, for which cause and carrier.
+`@freed`, `@built` name the places of the finding. The head says which kind of remedy is meant, for which cause and
+carrier.
 """
 
 from __future__ import annotations

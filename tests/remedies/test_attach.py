@@ -80,7 +80,8 @@ def test_every_candidate_is_a_program_and_no_two_are_alike(case) -> None:
 def test_edits_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "hooks.py").write_text("def after(optimizer):\n    optimizer.zero_grad()\n")
     (tmp_path / "main.py").write_text(
-        "import torch\nfrom hooks import after\nnet = torch.nn.Linear(1, 1)\nopt = torch.optim.SGD(net.parameters(), lr=1)\n"
+        "import torch\nfrom hooks import after\nnet = torch.nn.Linear(1, 1)\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=1)\n"
         "for _ in range(3):\n    loss = net(torch.ones(1)).sum()\n    loss.backward()\n    after(opt)\n    opt.step()\n"
     )
     given = finding("misplaced-zero-grad", "reorder", "", 2, "hooks.py")

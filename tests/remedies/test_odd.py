@@ -16,8 +16,8 @@ def repaired(text: str, kind: str, cause: str, name: str, **lines: int) -> str:
     """The text after the first remedy; places are found by what their line contains."""
     places = {what: Place("main.py", line) for what, line in lines.items()}
     given = Finding(
-        "SP", cause, "error", "", places.get("failed"), Carrier(name) if name else None, places.get("built"), places.get("freed"),
-        places.get("failed"), remedies=(Remedy(kind, kind, target=name, place=places.get("failed")),),
+        "SP", cause, "error", "", places.get("failed"), Carrier(name) if name else None, places.get("built"),
+        places.get("freed"), places.get("failed"), remedies=(Remedy(kind, kind, target=name, place=places.get("failed")),),
     )  # fmt: skip
     return apply_edits(text, list(attach(given, sources={"main.py": text}).remedies[0].edits))
 

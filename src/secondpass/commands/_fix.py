@@ -94,7 +94,7 @@ class Screen:
         first = course.first
         if first.outcome == "timeout":
             self.say(
-                f"The program was still running when its time was up, after {first.passes} passes; nothing found so far."
+                f"The program was still running when its time was up, after {first.passes} passes; nothing found yet."
             )
             self.say("--until N stops it after N passes and reports; --timeout S gives it more time.")
             return 1

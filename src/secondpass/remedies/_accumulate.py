@@ -153,6 +153,8 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
         inner = source.body(turn)
         if source.within(site, inner) is site or isinstance(source.owner(site), cst.With):
             adds = next((s for s in simple(inner) if _added_in(s, name)), None)
+            if adds is not None and source.loops(adds)[:1] == [turn]:
+                continue  # one addend a pass: not a sum that was meant to start anew, but a log of the losses
             anchor = source.within(adds, inner) if adds is not None else inner[0]
             patch.insert_before(source, anchor or inner[0], line.splitlines())
             others = [

@@ -251,7 +251,8 @@ def history_slice(
             continue
         value = statement.body[0]
         right = getattr(value, "value", None)
-        if right is None or (_value_cut(right) and not isinstance(value, cst.AugAssign)):
+        cut = right is not None and _value_cut(right) and not isinstance(value, cst.AugAssign)
+        if right is None or (cut and tracked is not None):
             continue
         chosen.append(statement)
         read = names_read(right)

@@ -7,11 +7,13 @@ tried one after the other and the proof decides.
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
-from ._flow import _expressions, dotted, plain, reads, simple, written
+from ._flow import _expressions, base_of, dotted, plain, reads, simple, written
 from ._project import Project
-from ._source import Source
+from ._source import Source, walk
 
 __all__ = ["detached", "guess"]
 
@@ -41,10 +43,11 @@ def detached(name: str, form: str) -> str:
 
 def guess(project: Project, name: str) -> list[str]:
     """The forms that a name may have, likeliest first."""
-    return project._once(("forms", plain(name)), lambda: _guess(project, name))
+    return project._once(("forms", name), lambda: _guess(project, name))
 
 
 def _guess(project: Project, name: str) -> list[str]:
+    hint, name = _hint(project, name), base_of(name)
     votes = dict.fromkeys(_ORDER, 0)
     wanted = plain(name)
     for source in project.sources:
@@ -55,7 +58,36 @@ def _guess(project: Project, name: str) -> list[str]:
             votes[form] += 1
     if votes["tensor"] == 0 and not any(votes.values()):
         votes["tensor"] = 1
+    for form in hint:
+        votes[form] += 100
     return sorted(_ORDER, key=lambda f: (-votes[f], _ORDER.index(f)))
+
+
+def _hint(project: Project, name: str) -> list[str]:
+    """What a carrier's own name says: `states[1][0]` is nested, `state["h"]` a dict, `state[1]` some tuple."""
+    found = re.findall(r"\[([^\]]*)\]", name)
+    if not found:
+        return []
+    if len(found) > 1:
+        return ["tuples"]
+    if found[0][:1] in {"'", '"'}:
+        return ["dict"]
+    if not found[0].isdigit():
+        return []
+    fields = {
+        a.attr.value
+        for s in project.sources
+        for a in walk(s.module)
+        if isinstance(a, cst.Attribute) and dotted(a.value) == base_of(name)
+    }
+    named = [
+        c
+        for s in project.sources
+        for c in s.classes
+        if any((dotted(b.value) or "").endswith("NamedTuple") for b in c.bases)
+    ]
+    own = {dotted(n.target) for c in named for n in walk(c) if isinstance(n, cst.AnnAssign)}
+    return ["record"] if fields & own else ["tuple", "list", "record"]
 
 
 def _written_forms(project: Project, source: Source, statement: cst.BaseStatement, name: str, depth: int) -> list[str]:

@@ -103,17 +103,19 @@ def edits_of(file: str, old: str, new: str) -> tuple[Edit, ...]:
     """The difference as edits of whole lines.
 
     An edit's `old` says which lines go, so it must tell "one empty line" from "nothing": a hunk of one empty line takes
-    in a neighbour.
+    in its neighbours.
     """
     a, b = _lines(old), _lines(new)
     hunks = [op[1:] for op in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if op[0] != "equal"]
     edits = []
     for i1, i2, j1, j2 in hunks:
-        if _blank(a[i1:i2]) or _blank(b[j1:j2]):
+        while _blank(a[i1:i2]) or _blank(b[j1:j2]):
             if i1 > 0 and j1 > 0:
                 i1, j1 = i1 - 1, j1 - 1
             elif i2 < len(a) and j2 < len(b):
                 i2, j2 = i2 + 1, j2 + 1
+            else:
+                break
         edits.append(Edit(file, i1 + 1, _joined(a[i1:i2]), _joined(b[j1:j2])))
     return tuple(edits)
 

@@ -13,7 +13,7 @@ import libcst as cst
 
 from ..record import Finding, Place, Remedy
 from ._crossing import Crossing, crossings
-from ._flow import base_of, dotted, history_slice, method_call, names_read, plain, reads, simple, written
+from ._flow import dotted, history_slice, method_call, names_read, plain, reads, simple, written
 from ._forms import detached, guess
 from ._patch import Patch
 from ._project import Project, Scope
@@ -48,7 +48,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 
 def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
-    forms = guess(project, base_of(name))
+    forms = guess(project, name)
     for form in forms[:4]:
         seen: set[int] = set()
         for cut in crossings(finding, name, project):

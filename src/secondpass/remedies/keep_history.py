@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding, Place, Remedy
-from ._flow import dotted, simple
+from ..record import Finding, Remedy
+from ._args import pass_calls
+from ._flow import calls, dotted, history_slice, names_read, simple
 from ._numpy import translated
 from ._patch import Patch
 from ._project import Project, Scope
@@ -28,19 +29,42 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         here = project.at(place)
         if here:
             yield from _at(here[0], here[1])
-    for source, scope in _on_the_way(project, places):
-        for patch in translated(source, scope):
-            yield Way(patch, f"Compute `{scope.name.value}` with torch", safe=False, why=_WHY)
-    for source, scope in _on_the_way(project, places):
-        for statement in simple(source.body(scope)):
+    chain = _towards_losses(project)
+    functions = _entered(project, chain)
+    for source, function in functions:
+        for patch in translated(source, function):
+            yield Way(patch, f"Compute `{function.name.value}` with torch", safe=False, why=_WHY)
+    for source, statement in chain:
+        yield from _at(source, statement)
+    for source, function in functions:
+        for statement in simple(source.body(function)):
             yield from _at(source, statement)
 
 
-def _on_the_way(project: Project, places: list[Place]) -> list[tuple[Source, cst.FunctionDef]]:
-    """The functions around the places first, then every other that could have cut."""
-    found: list[tuple[Source, Scope]] = project.scopes(*places)
-    every = found + [(s, f) for s in project.sources for f in s.functions if not any(f is g for _, g in found)]
-    return [(s, f) for s, f in every if isinstance(f, cst.FunctionDef)]
+def _towards_losses(project: Project) -> list[tuple[Source, cst.BaseStatement]]:
+    """The statements that roots of passes are computed from, nearest to the pass first."""
+    found: list[tuple[Source, cst.BaseStatement]] = []
+    for source in project.sources:
+        scopes: list[Scope] = [*source.functions, source.module]
+        for scope in scopes:
+            body = source.body(scope)
+            for statement in [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)]:
+                chain = [*history_slice(source, statement, names_read(statement), None, body), statement]
+                found += [(source, s) for s in reversed(chain) if not any(s is t for _, t in found)]
+    return found
+
+
+def _entered(project: Project, chain: list[tuple[Source, cst.BaseStatement]]) -> list[tuple[Source, cst.FunctionDef]]:
+    """The user's functions that those statements call, and what these call in turn."""
+    found: list[tuple[Source, cst.FunctionDef]] = []
+    todo: list[cst.CSTNode] = [s for _, s in chain]
+    while todo:
+        for call in calls(todo.pop(0)):
+            for where, function in project.callees(call):
+                if not any(function is f for _, f in found):
+                    found.append((where, function))
+                    todo.append(function)
+    return found
 
 
 def _at(source: Source, statement: cst.BaseStatement) -> Iterator[Way]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..record import Carrier, Finding, Place, Remedy
 
-__all__ = ["warning"]
+__all__ = ["size", "warning"]
 
 
 def warning(
@@ -37,3 +37,13 @@ def warning(
         tuple(remedies),
         facts=facts,
     )
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"

@@ -81,7 +81,7 @@ from itertools import pairwise
 
 from ..record import Carrier, Finding, Holding, Place, Trace
 from ._finding import quoted, remedy
-from ._silent import warning
+from ._silent import size, warning
 from ._source import Source, assigned
 
 CODE = "SP401"
@@ -151,6 +151,9 @@ def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
         {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count}
         for h in _few(seen)
     ]
+    measured = next((h for h in reversed(seen) if h.nodes is not None), None)
+    if measured is not None:
+        evidence.append(_cost(measured))
     return warning(
         CODE,
         "graph-leak",
@@ -161,6 +164,17 @@ def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
         evidence=evidence,
         chain=list(last.chain),
     )
+
+
+def _cost(held: Holding) -> dict[str, object]:
+    """What each further tensor keeps: the skeleton of nodes, or the buffers too where no pass has freed them."""
+    buffers = f"and {size(held.bytes)} of buffers" if held.bytes else "but no buffers: a pass has freed them"
+    return {
+        "what": "bytes",
+        "text": f"each keeps {held.nodes} nodes alive, {buffers}",
+        "nodes": held.nodes,
+        "bytes": held.bytes,
+    }
 
 
 def _few(seen: list[Holding]) -> list[Holding]:

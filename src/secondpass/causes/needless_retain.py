@@ -73,7 +73,7 @@ from __future__ import annotations
 
 from ..record import Finding, Pass, Trace
 from ._finding import remedy
-from ._silent import warning
+from ._silent import size, warning
 
 CODE = "SP402"
 TITLE = "retain_graph=True that no later pass needs"
@@ -123,7 +123,7 @@ def _needed(trace: Trace, one: Pass) -> bool | None:
 def _explain(passes: list[Pass]) -> Finding:
     place = passes[0].place
     kept = max((p.kept_bytes or 0 for p in passes), default=0)
-    cost = f"; it kept {_size(kept)} of buffers alive" if kept else ""
+    cost = f"; it kept {size(kept)} of buffers alive" if kept else ""
     message = f"retain_graph=True at {place} is not needed: no later pass walked that graph again{cost}."
     remedies = [
         remedy(
@@ -134,14 +134,5 @@ def _explain(passes: list[Pass]) -> Finding:
             place=place,
         )
     ]
-    evidence = [{"what": "bytes", "text": f"kept {_size(kept)} after the pass", "bytes": kept}] if kept else []
+    evidence = [{"what": "bytes", "text": f"kept {size(kept)} after the pass", "bytes": kept}] if kept else []
     return warning(CODE, "needless-retain", message, place, remedies, evidence=evidence)
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"

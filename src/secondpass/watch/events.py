@@ -101,7 +101,8 @@ class Ledger:
         return self.clock - 1
 
     def site(self, key: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
-        """A call site, one object for all its visits, and how many there were with this one. Sites are places in source,
+        """A call site, one object for all its visits, and how many there were with this one. Sites are places in
+        source,
         so they are few; a program that makes new ones without end (code made in a loop) is not counted exactly."""
         entry = self.sites.get(key)
         if entry is None:

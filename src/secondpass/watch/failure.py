@@ -13,7 +13,8 @@ from .events import PassNote
 from .graph import buffers, edges, is_leaf, spent, walk
 from .names import Snapshot, look
 from .replay import changed, order
-from .watcher import Watcher, executed
+from .walks import executed
+from .watcher import Watcher
 
 __all__ = ["Failed", "Graph", "kind_of"]
 

@@ -73,7 +73,8 @@ class Files:
     def key(self, frame: FrameType | None) -> tuple[Any, ...]:
         """The user's frames as (code, instruction, code, instruction...): a cheap name for a call site.
 
-        This runs in every pass and step: line numbers, which Python works out by reading a table from its beginning, are
+        This runs in every pass and step: line numbers, which Python works out by reading a table from its beginning,
+        are
         left to `places`.
         """
         found: list[Any] = []

@@ -25,12 +25,15 @@ from typing import Any
 
 import torch
 
-from .graph import spent
+from .graph import spent, walk
+from .walks import kept_bytes
 
 __all__ = ["Seen", "Snapshot", "look"]
 
 _DEPTH = 5
 _BUDGET = 4000
+_WALK = 5000
+_MEASURED = (4, 8, 16)
 _ENDS = 6
 _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
 """A function that says one of these may hold the dict of its own locals."""
@@ -67,6 +70,10 @@ class Held:
     oldest: int
     chain: tuple[str, ...]
     function: str
+    nodes: int | None = None
+    """Nodes behind its last tensor, where they were counted."""
+    bytes: int | None = None
+    """Bytes of the buffers that those still hold."""
 
 
 @dataclass(slots=True)
@@ -94,6 +101,8 @@ class _Look:
         self.left = _BUDGET
         self.tensors = tensors
         self.function = ""
+        self.last: Any = None
+        """The node behind the last tensor with history; gone with this object when the look is over."""
 
     def frames(self, frames: list[FrameType]) -> Snapshot:
         modules = []
@@ -157,6 +166,7 @@ class _Look:
             if self.tensors is not None:
                 self.tensors.setdefault(name, value)
             return False
+        self.last = node
         parents: tuple[int, ...] = ()
         if node.name().startswith(_SUMS):
             parents = tuple([n._sequence_nr() for n, _ in node.next_functions if n is not None])
@@ -209,7 +219,12 @@ class _Look:
         prefix = name + "["
         numbers = [s.number for s in self.shot.names if s.name.startswith(prefix)]
         if numbers:
-            self.shot.holders.append(Held(name, "slot", count, min(numbers), chain, self.function))
+            held = Held(name, "slot", count, min(numbers), chain, self.function)
+            # What one more tensor costs is measured now and then only: it takes a walk.
+            graph = walk([self.last], _WALK) if self.last is not None and count in _MEASURED else None
+            if graph is not None:
+                held.nodes, held.bytes = len(graph), kept_bytes(graph)
+            self.shot.holders.append(held)
 
 
 @contextmanager
@@ -235,7 +250,7 @@ def _local(frame: FrameType) -> Iterator[dict[str, Any]]:
 
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
-    return sorted(list(names.items()), key=lambda item: not issubclass(type(item[1]), _DIRECT))
+    return sorted(names.items(), key=lambda item: not issubclass(type(item[1]), _DIRECT))
 
 
 def _is_simple(key: Any) -> bool:

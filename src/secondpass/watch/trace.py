@@ -187,7 +187,8 @@ class _Builder:
         for note in self.notes:
             if note.shot is None:
                 continue
-            found += [Holding(note.when, h.name, h.kind, h.count, h.chain, h.oldest) for h in note.shot.holders]
+            for h in note.shot.holders:
+                found.append(Holding(note.when, h.name, h.kind, h.count, h.chain, h.oldest, h.nodes, h.bytes))
             for seen in note.shot.names:
                 # A sum that was built from what the same name held before: its history grows.
                 last, length = running.get(seen.name, (-1, 0))

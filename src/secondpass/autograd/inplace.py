@@ -101,7 +101,7 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
     return target
 
 
-_ANYWHERE = ("index_put", "zero", "fill")
+_ANYWHERE = ("index_put", "masked_fill", "zero", "fill")
 """What may be written to memory that shows more than once."""
 
 

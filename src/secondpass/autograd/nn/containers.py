@@ -91,6 +91,15 @@ class ModuleDict(Module):
     def __setitem__(self, name: str, module: Module) -> None:
         setattr(self, name, module)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.keys()
+
     def keys(self) -> list[str]:
         """The names."""
         return [n for n, _ in self.named_children()]

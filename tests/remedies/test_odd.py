@@ -15,9 +15,10 @@ from secondpass.remedies._patch import apply_edits
 def repaired(text: str, kind: str, cause: str, name: str, **lines: int) -> str:
     """The text after the first remedy; places are found by what their line contains."""
     places = {what: Place("main.py", line) for what, line in lines.items()}
+    remedy = Remedy(kind, kind, target=name, place=places.get("failed"))
     given = Finding(
         "SP", cause, "error", "", places.get("failed"), Carrier(name) if name else None, places.get("built"),
-        places.get("freed"), places.get("failed"), remedies=(Remedy(kind, kind, target=name, place=places.get("failed")),),
+        places.get("freed"), places.get("failed"), remedies=(remedy,),
     )  # fmt: skip
     return apply_edits(text, list(attach(given, sources={"main.py": text}).remedies[0].edits))
 

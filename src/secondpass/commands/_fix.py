@@ -124,6 +124,8 @@ class Screen:
             mark = "->" if verdict is one.chosen else "  "
             self.say(f"{mark} {verdict.remedy.kind}: {verdict.remedy.title}")
             self.say(f"     {verdict.proof.status}: {verdict.proof.detail}")
+            if verdict.proof.status == "not run" and one.chosen is None:
+                self.say(f"\n{verdict.remedy.diff}")
         if one.chosen:
             remedy = one.chosen.remedy
             self.say(f"\n{remedy.diff}")

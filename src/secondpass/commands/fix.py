@@ -17,11 +17,17 @@ __all__ = ["command"]
 @click.option("--write", is_flag=True, help="Apply the proven patch.")
 @click.option("--undo", is_flag=True, help="Take the last --write back.")
 @click.option("--diff", "diff_only", is_flag=True, help="Print nothing but the patch.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON.")
-@click.option("--unsafe", is_flag=True, help="Accept a patch whose proof could not be run (never one that was refuted).")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
+)
+@click.option(
+    "--unsafe", is_flag=True, help="Accept a patch whose proof could not be run (never one that was refuted)."
+)
 @click.option("--interactive", is_flag=True, help="Choose among the remedies.")
 @click.option("--until", type=click.IntRange(1), metavar="N", help="Stop every run after N passes.")
-@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, metavar="S", help="Seconds for one run.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=600.0, show_default=True, metavar="S", help="Seconds for one run."
+)
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

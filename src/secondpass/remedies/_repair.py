@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..record import Finding, Remedy
+from ..record import Finding, Proof, Remedy
+from . import retain_graph
 from ._attach import candidates
 from ._patch import apply_edits, diff_of
 from ._project import Project
 from ._runs import Command, Run, run
-from .proof import Verdict, prove, same
+from .proof import Verdict, agrees_with_retained, prove, same
 
 __all__ = ["ROUNDS", "Repair", "Round", "repair"]
 
@@ -91,6 +92,22 @@ def repair(command: Command, options: Options) -> Repair:
     return course
 
 
+def _compare_with_retained(
+    command: Command, options: Options, course: Repair, current: Round, verdict: Verdict, project: Project
+) -> None:
+    """Demand 5 of a proof."""
+    keep = Remedy("retain-graph", "")
+    for way in retain_graph.propose(current.finding, keep, project):
+        texts = {**course.new, **way.patch.result()}
+        agrees = agrees_with_retained(verdict.run, command, texts, course.last.passes, options.timeout)
+        if agrees is False:
+            verdict.proof = Proof("refuted", "the gradients are not those of separate passes over a kept graph")
+        elif agrees:
+            detail = f"{verdict.proof.detail}; the first step's gradients are those of separate passes"
+            verdict.proof = Proof("proven", detail)
+        return
+
+
 def _next(last: Run, given_up: list[Finding]) -> Finding | None:
     left = [f for f in last.findings if not any(same(f, g) for g in given_up)]
     return next((f for f in left if f.severity == "error"), next(iter(left), None))
@@ -105,9 +122,11 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
     again: list[Run] = []
 
     def rerun() -> Run:
+        if course.last is not course.first:
+            return course.last
         if not again:
             again.append(run(command, until=options.until or course.first.passes, timeout=options.timeout))
-        return again[0] if course.last is course.first else course.last
+        return again[0]
 
     best: tuple[Verdict, dict[str, str]] | None = None
     for remedy in ways[:_TRIES]:
@@ -117,6 +136,8 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
             current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
             progress=lambda n, k=remedy.kind: options.progress(f"proving {k}", n), rerun=rerun,
         )  # fmt: skip
+        if verdict.proven and remedy.kind == "combine-losses" and remedy.safe:
+            _compare_with_retained(command, options, course, current, verdict, project)
         current.tried.append(verdict)
         usable = verdict.proven or (options.unsafe and verdict.proof.status == "not run")
         if usable and (best is None or (verdict.clean and not best[0].clean)):

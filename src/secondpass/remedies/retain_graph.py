@@ -22,7 +22,7 @@ _MEANT = {"shared-forward", "crossed-networks", "step-between", "freed-access"}
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """Sets `retain_graph=True` on the pass that frees, where a later pass of the same forward is meant."""
     here = project.at(finding.freed)
-    if not here or finding.cause not in _MEANT or finding.freed == finding.failed:
+    if not here or finding.cause not in _MEANT:
         return
     source, statement = here
     for call in pass_calls(statement)[:1]:

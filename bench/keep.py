@@ -146,7 +146,7 @@ def race(steps: dict[str, Step], device: str, rounds: int, base: str) -> dict[st
     }
 
 
-def memory(steps: dict[str, Step], device: str, repeats: int = 3) -> dict[str, int]:
+def memory(steps: dict[str, Step], device: str, repeats: int = 2) -> dict[str, int]:
     """The peak of two steps in a row, measured while the names of the loop stay alive."""
     found = {}
     for name, step in steps.items():
@@ -383,7 +383,8 @@ def picture(rows: list[dict[str, Any]], title: str) -> str:
         return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">{words}</text>'
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" ',
+        'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         text(left, 22, title),
         f'<path d="M{left} 30V{bottom}H{width - 200}" fill="none" stroke="#333"/>',
@@ -395,7 +396,8 @@ def picture(rows: list[dict[str, Any]], title: str) -> str:
         parts += [f'<path d="M{x:.0f} {bottom}v4" stroke="#333"/>', text(x, bottom + 17, f"{tick:.2f}", "middle")]
     for number in range(8, int((up + 0.8) * 10) + 1, 2):
         y = bottom - (number / 10 - 0.8) / up * (bottom - 40)
-        parts += [f'<path d="M{left - 4} {y:.0f}h4" stroke="#333"/>', text(left - 8, y + 4, f"{number / 10:.1f}", "end")]
+        parts.append(f'<path d="M{left - 4} {y:.0f}h4" stroke="#333"/>')
+        parts.append(text(left - 8, y + 4, f"{number / 10:.1f}", "end"))
     kept = sorted((row for row in rows if row["name"].startswith("keep") and "offload" not in row["name"]), key=spot)
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(spot, kept))
     parts.append(f'<polyline points="{line}" fill="none" stroke="#1769aa" stroke-dasharray="4 3"/>')
@@ -439,7 +441,8 @@ def main() -> None:
         torch.backends.cuda.matmul.allow_tf32 = True
     name = "CPU" if small else torch.cuda.get_device_name()
     size = f"{args.layers} layers of width {args.width}, {args.batch} x {args.length} tokens"
-    parts = [f"## {name}, PyTorch {torch.__version__.split('+')[0]}: {size}{', bfloat16' if args.bf16 else ''}", ""]
+    version = torch.__version__.split("+")[0]
+    parts = [f"## {name}, PyTorch {version}: {size}{', bfloat16' if args.bf16 else ''}", ""]
     tag = f"{args.device}{'-bf16' if args.bf16 else ''}{'' if args.width in (256, 768) else f'-{args.width}'}"
     args.out.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {}
@@ -448,7 +451,8 @@ def main() -> None:
             rows = front(args, losses)
             found[f"front {losses}"] = rows
             parts.append(table(f"{losses} losses, {losses} passes", rows, ["peak", "buffers", "budget", "time"]))
-            (args.out / f"keep-{tag}-{losses}.svg").write_text(picture(rows, f"{name}: {losses} passes over one forward"))
+            drawn = picture(rows, f"{name}: {losses} passes over one forward")
+            (args.out / f"keep-{tag}-{losses}.svg").write_text(drawn)
             print(parts[-1], flush=True)
     if "offload" in args.only:
         found["offload"] = front(args, 2, offload=True)

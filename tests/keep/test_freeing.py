@@ -117,7 +117,7 @@ def test_a_loop_that_keeps_its_names_never_holds_two_iterations():
         out = kept(torch.randn(4, 8))
         full, most = kept.ledger().bytes, []
         del out
-        handle = model.first.register_forward_pre_hook(lambda *_: most.append(held(kept)))
+        handle = model.first.register_forward_pre_hook(lambda *_, most=most, kept=kept: most.append(held(kept)))
         for step in range(4):
             out = kept(torch.randn(4, 8))
             losses = [out[:, number].sum() for number in range(3)]
@@ -178,7 +178,7 @@ def test_memory_returns_to_the_start():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256)) for _ in range(4)))
     x = torch.randn(1024, 256)
     model(x).sum().backward()  # gradients exist from here on
-    for options in OPTIONS[:-1] + [{"budget": "12MB"}]:
+    for options in [*OPTIONS[:-1], {"budget": "12MB"}]:
         kept = secondpass.keep(model, **options)
         grown = []
         for _ in range(4):

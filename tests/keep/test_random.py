@@ -18,7 +18,9 @@ POLICY = some.sampled_from(["auto", "retain", "recompute", "offload"])
 
 
 @hypothesis.settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@hypothesis.given(BLOCKS, POLICY, some.floats(0.05, 1.2), some.integers(1, 4), some.integers(1, 3), some.integers(0, 99))
+@hypothesis.given(
+    BLOCKS, POLICY, some.floats(0.05, 1.2), some.integers(1, 4), some.integers(1, 3), some.integers(0, 99)
+)
 def test_nothing_differs(blocks, policy, share, passes, steps, number):
     zoo.seed(number)
     plain = zoo.Stack([kind() for kind in blocks])

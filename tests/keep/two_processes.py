@@ -49,7 +49,8 @@ def ddp():
                 call = DistributedDataParallel(secondpass.keep(model, **options))
             else:
                 units = {"units": zoo.Plain} if options and options.get("policy") != "retain" else {}
-                call = secondpass.keep(DistributedDataParallel(model, find_unused_parameters=unused), **options, **units)
+                parallel = DistributedDataParallel(model, find_unused_parameters=unused)
+                call = secondpass.keep(parallel, **options, **units)
             for step in range(3):
                 model.zero_grad()
                 for loss in losses(call(data(rank, step))):

@@ -69,7 +69,7 @@ def free_memory(device: torch.device | None = None) -> int:
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        raise ValueError("`budget` as a share needs to know the free memory, which this system does not tell.") from None
+        raise ValueError("`budget` as a share needs the free memory, which this system does not tell.") from None
 
 
 def readable(size: float) -> str:

@@ -170,7 +170,7 @@ class Frame:
 
     def _make_room(self, running: Run) -> None:
         """While a forward runs whose sizes are not known: other runs give way before the budget is passed."""
-        budget = self.keeper.budget
+        budget = self.keeper.budget - self.reserve()  # comparing takes some room too
         if self._busy or self.held + self.fixed() + self.keeper.others(self) <= budget:
             return
         self._busy = True
@@ -227,7 +227,8 @@ class Frame:
         raise BudgetError(
             f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
             f"{readable(smallest)} ({smallest} bytes), of which {readable(self.fixed())} are the arguments of the "
-            f"units and what lies between them, and {readable(self.reserve())} for gradients on their way. Raise the budget, or choose smaller units."
+            f"units and what lies between them, and {readable(self.reserve())} for gradients on their way. "
+            f"Raise the budget, or choose smaller units."
         )
 
     # Passes --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,13 @@ class Keeper:
     """The state behind one kept function."""
 
     def __init__(
-        self, call: Callable[..., Any], module: nn.Module | None, budget: Any, units: Any, policy: str, passes: int | None
+        self,
+        call: Callable[..., Any],
+        module: nn.Module | None,
+        budget: Any,
+        units: Any,
+        policy: str,
+        passes: int | None,
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"`policy` should be one of {', '.join(POLICIES)}. (got {policy!r})")

@@ -24,7 +24,7 @@ def keep(
     policy: str = "auto",
     passes: int | None = None,
 ) -> Any:
-    """Lets any number of passes follow one forward, within a budget of bytes, with the very gradients of `retain_graph`.
+    """Lets any number of passes follow one forward, within a budget, with the very gradients of `retain_graph`.
 
     :param function: A module or any function. A module stays a module: the result shares everything with it, and
         keeping happens when the result is called; calling the original stays as it was.
@@ -111,10 +111,11 @@ class _KeptModule(_Handle):
         return {**self._options, "units": units}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _kept_class(kind: type) -> type:
     # Slots, because the attributes of a kept module are the attributes of the module it was made from.
-    body = {"__slots__": ("_keeper", "_options"), "_plain": kind, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    body = {"__slots__": ("_keeper", "_options"), "_plain": kind}
+    body |= {"__module__": kind.__module__, "__doc__": kind.__doc__}
     return type(f"Kept{kind.__name__}", (_KeptModule, kind), body)
 
 

@@ -146,7 +146,7 @@ class Run:
             self.evict(self.reason)
 
     def make_way(self) -> None:
-        """The next unit begins. The last unit's buffers stay: the first pass begins with them, in room it needs anyway."""
+        """The next unit begins. The last unit's buffers stay: the first pass begins with them, in room it needs."""
         if self.mode == "recompute" and self.fresh:
             self.evict(self.reason)
 
@@ -382,7 +382,8 @@ class _Replay:
         # A first comparison goes to the end: it must also see that nothing is added.
         if self._problem is not None or (number == self._last and not self._whole):
             raise _Enough
-        return tensor.detach()  # the forward may run a pass of its own
+        # The forward may run a pass of its own. What is here already is not held a second time.
+        return tensor.detach() if entry.data is None else entry.data
 
 
 def _unpack(token: _Token) -> torch.Tensor:

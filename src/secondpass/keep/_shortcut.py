@@ -32,10 +32,13 @@ __all__ = ["Astray", "Learn", "Shorten", "Site"]
 
 _T = torch.Tensor
 _PASSIVE = frozenset(
-    [torch.add, _T.add, _T.__add__, _T.__radd__, torch.sub, _T.sub, torch.dropout, functional.dropout, torch.reshape]
-    + [_T.view, _T.reshape, _T.transpose, _T.permute, _T.contiguous, _T.unsqueeze, _T.squeeze, _T.flatten, _T.to]
-    + [_T.float, _T.half, _T.bfloat16, _T.size, _T.dim, torch.transpose, torch.permute, torch.squeeze, torch.unsqueeze]
-)
+    [
+        torch.add, _T.add, _T.__add__, _T.__radd__, torch.sub, _T.sub, torch.dropout, functional.dropout,
+        torch.reshape, torch.transpose, torch.permute, torch.squeeze, torch.unsqueeze,
+        _T.view, _T.reshape, _T.transpose, _T.permute, _T.contiguous, _T.unsqueeze, _T.squeeze, _T.flatten,
+        _T.to, _T.float, _T.half, _T.bfloat16, _T.size, _T.dim,
+    ]
+)  # fmt: skip
 
 
 class Astray(BaseException):

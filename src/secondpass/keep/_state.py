@@ -202,7 +202,6 @@ def _autocast_now(kinds: tuple[str, ...]) -> list[dict[str, Any]]:
             enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
         except (RuntimeError, TypeError):
             continue
-        found.append(
-            {"device_type": kind, "enabled": enabled, "dtype": dtype, "cache_enabled": torch.is_autocast_cache_enabled()}
-        )
+        cache = torch.is_autocast_cache_enabled()
+        found.append({"device_type": kind, "enabled": enabled, "dtype": dtype, "cache_enabled": cache})
     return found

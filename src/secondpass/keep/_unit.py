@@ -89,7 +89,11 @@ def _composite(module: nn.Module) -> bool:
 
 
 def _collect(
-    name: str, module: nn.Module, wanted: Callable[[nn.Module], bool], found: list[tuple[str, nn.Module]], seen: set[int]
+    name: str,
+    module: nn.Module,
+    wanted: Callable[[nn.Module], bool],
+    found: list[tuple[str, nn.Module]],
+    seen: set[int],
 ) -> None:
     if id(module) in seen:
         return

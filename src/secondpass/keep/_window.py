@@ -103,7 +103,8 @@ def _cut(sequence: Any, window: int, dim: int) -> Iterator[Any]:
         return iter(lambda: list(itertools.islice(steps, window)), [])
     lengths = {value.shape[dim] for value in tensors(sequence)}
     if len(lengths) != 1 or any(not isinstance(leaf, torch.Tensor) for leaf in leaves(sequence)):
-        raise ValueError(f"`sequence` should hold tensors of one length along dim {dim}. (got lengths {sorted(lengths)})")
+        found = sorted(lengths)
+        raise ValueError(f"`sequence` should hold tensors of one length along dim {dim}. (got lengths {found})")
     (length,) = lengths
     return (
         map_leaves(lambda value, a=start: value.narrow(dim, a, min(window, length - a)), sequence)

@@ -157,6 +157,23 @@ PYTEST = """
 """
 
 
+NESTED = """
+    import secondpass
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    with secondpass.watch(), secondpass.watch():
+        loss = (w.exp() ** 2).sum()
+        loss.backward()
+        loss.backward()
+"""
+
+
+def test_watches_within_watches_explain_once(tmp_path):
+    done = run(tmp_path, NESTED, arguments=("-m", "secondpass", "run", "program.py"))
+    assert done.stderr.count("SP101 repeated-backward") == 1, done.stderr
+
+
 def test_pytest_explains_and_warns(tmp_path):
     plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "program.py")
     done = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass"))

@@ -71,7 +71,9 @@ class Session:
         self._open = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "error"]
         for finding in self._open:
             text = note_of(finding, trace.sources)
-            if text and hasattr(error, "add_note"):
+            # Watches may lie in one another (a callback's in `secondpass run`): the innermost has said it, and best.
+            said = any(finding.code in note for note in getattr(error, "__notes__", ()))
+            if text and not said and hasattr(error, "add_note"):
                 error.add_note(text)
 
     def _again(self, failed: Failed) -> None:

@@ -77,7 +77,7 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
     if name == "__class__":
         return owner.cls
     if name == "__dict__":
-        return Dict(owner.attrs)
+        return owner.attrs
     items = owner.hidden.get("items")
     if items is not None:
         if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
@@ -222,6 +222,8 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         owner = items
     if isinstance(owner, Dict):
         return _from_dict(m, owner, key)
+    if isinstance(owner, dict):  # the names of a module or the attributes of an object
+        return owner[key] if isinstance(key, str) and key in owner else Unknown()
     if isinstance(owner, (list, tuple)):
         return _from_sequence(m, owner, key)
     if isinstance(owner, (str, bytes, range)) and isinstance(key, (int, slice)):
@@ -313,6 +315,9 @@ def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None 
         if m.short > owner.depth and not is_concrete(key):
             owner.loose = True
         grow_place(m, owner, value)
+    elif isinstance(owner, dict):
+        if isinstance(key, str):
+            owner[key] = value
     elif isinstance(owner, list):
         if isinstance(key, int) and -len(owner) <= key < len(owner):
             owner[key] = value

@@ -223,6 +223,22 @@ _DICT: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+def _names(m: Machine, box: dict[str, Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Methods of `globals()`, `vars(x)` and `x.__dict__`: they change the names themselves."""
+    m.changes.append(-1)
+    if name == "update":
+        for source in (*args, kwargs):
+            if isinstance(source, dict):
+                box.update({k: v for k, v in source.items() if isinstance(k, str)})
+        return None
+    copy = Dict(box)
+    found = _DICT[name](m, copy, *args, **kwargs)
+    if name in ("pop", "setdefault", "clear"):
+        box.clear()
+        box.update(copy)
+    return found
+
+
 def has_method(owner: Any, name: str) -> bool:
     """Whether a list or dict has a method of ours."""
     return name in (_LIST if isinstance(owner, list) else _DICT)
@@ -239,6 +255,8 @@ def method(m: Machine, owner: Any, name: str) -> Any:
     if isinstance(owner, Dict) and name in _DICT:
         act = _DICT[name]
         return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
+    if isinstance(owner, dict) and not isinstance(owner, Dict) and name in _DICT:
+        return Native(name, lambda m, args, kwargs: _names(m, owner, name, args, kwargs))
     real = getattr(owner, name, None)
     if real is None or not callable(real):
         return Unknown(plain=is_concrete(owner)) if real is None else real

@@ -412,6 +412,17 @@ def _filter(m: Machine, args: Args, kwargs: Words) -> Any:
     return made
 
 
+@function("builtins.globals")
+def _globals(m: Machine, args: Args, kwargs: Words) -> Any:
+    m.changes.append(-1)
+    return m.frames[-1].module.globals
+
+
+@function("builtins.vars")
+def _vars(m: Machine, args: Args, kwargs: Words) -> Any:
+    return args[0].attrs if args and isinstance(args[0], Object) else Unknown()
+
+
 @function("builtins.any", "builtins.all")
 def _any(m: Machine, args: Args, kwargs: Words) -> Any:
     return Unknown(plain=True)
@@ -594,6 +605,6 @@ def _namedtuple(m: Machine, args: Args, kwargs: Words) -> Any:
     return made
 
 
-@function("operator.itemgetter", "operator.attrgetter", "builtins.super", "builtins.vars", "builtins.locals", "builtins.globals")
+@function("operator.itemgetter", "operator.attrgetter", "builtins.super", "builtins.locals")
 def _unknown(m: Machine, args: Args, kwargs: Words) -> Unknown:
     return Unknown()

@@ -21,14 +21,13 @@ from typing import Any
 
 import torch
 
-from . import _ddp, _opaque
-from ._budget import readable
-from ._errors import BudgetError, KeepError, changed
+from . import _ddp, _opaque, _room
+from ._errors import KeepError, changed
 from ._graph import Node, node_of, storage_of, walk
 from ._late import Released, built_between, weigh
 from ._ledger import Line
-from ._plan import Cost, choose, least, needed
-from ._run import Run, replaying
+from ._replay import replaying
+from ._run import Run
 from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
@@ -68,8 +67,8 @@ class Frame:
         self.finished: str | None = None
         self.last_pass = False
         self._let_go: weakref.ref[Released] | None = None  # its buffers' hooks hold it, and it holds this frame
-        self._anchors: list[weakref.ref[torch.Tensor]] = []
-        self._busy = False
+        self.anchors: list[weakref.ref[torch.Tensor]] = []
+        self.busy = False
         self._stepped: set[int] = set()
         self.signatures: list[Any] = []
         self.follows = True
@@ -103,13 +102,13 @@ class Frame:
             node = value.grad_fn
             if node is not None and inside(node):
                 node.metadata.setdefault(_KEY, []).append(self)
-                self._anchors.append(weakref.ref(value))
+                self.anchors.append(weakref.ref(value))
                 found = True
         return found
 
     def nodes(self) -> list[Node]:
         """The nodes of this call that can still be found."""
-        alive = [tensor for tensor in (anchor() for anchor in self._anchors) if tensor is not None]
+        alive = [tensor for tensor in (anchor() for anchor in self.anchors) if tensor is not None]
         inside = built_between(self.start, self.end)
         # In from the roots first: between them and this part lie the user's own nodes.
         border: dict[Node, None] = {}
@@ -125,11 +124,11 @@ class Frame:
 
     def anchor(self, root: Any) -> None:
         """Remembers a tensor from which this part of the graph can be reached."""
-        if isinstance(root, torch.Tensor) and all(known() is not root for known in self._anchors):
-            self._anchors = [known for known in self._anchors if known() is not None]
-            self._anchors.append(weakref.ref(root))
+        if isinstance(root, torch.Tensor) and all(known() is not root for known in self.anchors):
+            self.anchors = [known for known in self.anchors if known() is not None]
+            self.anchors.append(weakref.ref(root))
 
-    def _fixed(self) -> set[int]:
+    def own_memory(self) -> set[int]:
         own = {storage_of(value)[0] for value, _ in self.versions}
         own.update(storage_of(value)[0] for value, _ in self._inputs)
         return own
@@ -142,7 +141,7 @@ class Frame:
     def grew(self, run: Run, size: int, again: bool = False) -> None:
         self.held += size
         if not again and self.keeper.budget is not None:
-            self._make_room(run)
+            _room.make_room(self, run)
         self.largest = max(self.largest, size)
         self.keeper.most = max(self.keeper.most, self.held + self.fixed())
 
@@ -168,68 +167,12 @@ class Frame:
         """Bytes that no plan can save: arguments of units, and what lies between the units."""
         return self._boundary_bytes + (self.glue or 0)
 
-    def _make_room(self, running: Run) -> None:
-        """While a forward runs whose sizes are not known: other runs give way before the budget is passed."""
-        budget = self.keeper.budget - self.reserve()  # comparing takes some room too
-        if self._busy or self.held + self.fixed() + self.keeper.others(self) <= budget:
-            return
-        self._busy = True
-        try:
-            self.keeper.press(self)
-            for run in self.live():
-                if self.held + self.fixed() + self.keeper.others(self) <= budget:
-                    break
-                if run is not running and run.mode == "retain" and run.evictable():
-                    run.evict("to make room for the units after it")
-        finally:
-            self._busy = False
-
-    def settle_budget(self) -> None:
-        """After the forward, with all sizes known: what stays for the passes?"""
-        budget = self.keeper.budget
-        if budget is None or self.finished:
-            return
-        runs = self.live()
-        ahead = 1 if self.keeper.policy == "offload" else 0
-        if self.glue is None:
-            inside = built_between(self.start, self.end)
-            nodes = walk([node_of(value) for value in (a() for a in self._anchors) if value is not None], inside)
-            self.glue = weigh(nodes, self._fixed() | set(self.boundary))
-        fixed = self.fixed() + self.reserve()
-        while True:
-            costs = [Cost(run.bytes, run.seconds, not ahead and run.unit.pinned is not None) for run in runs]
-            others = self.keeper.others(self)
-            if others and needed(costs, self._holding(runs), fixed, ahead) > budget - others:
-                self.keeper.press(self)
-                others = self.keeper.others(self)
-            held = choose(costs, fixed, budget - others, ahead)
-            if held is None:
-                self.refuse(least(costs, fixed, ahead) + others)
-            over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
-            if all(run.evict("over the budget") for run in over):
-                break  # otherwise one turned out to be pinned: plan once more with that known
-        if not others:
-            self.keeper.learn_plan(self, runs, held)
-
-    def _holding(self, runs: list[Run]) -> frozenset[int]:
-        return frozenset(index for index, run in enumerate(runs) if run.mode == "retain")
-
     def give_way(self) -> None:
         """Another call needs room: everything that can be made again goes."""
         if not self.in_pass:
             for run in self.live():
                 if run.mode == "retain" and run.evictable():
                     run.evict("to make room for a later call")
-
-    def refuse(self, smallest: int) -> None:
-        budget = self.keeper.budget
-        self.finish("the budget cannot be met", for_good=True)
-        raise BudgetError(
-            f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
-            f"{readable(smallest)} ({smallest} bytes), of which {readable(self.fixed())} are the arguments of the "
-            f"units and what lies between them, and {readable(self.reserve())} for gradients on their way. "
-            f"Raise the budget, or choose smaller units."
-        )
 
     # Passes --------------------------------------------------------------------------------------------------------
 
@@ -287,7 +230,7 @@ class Frame:
             nodes = self.nodes()
             if nodes:
                 released = Released(self._again)
-                released.release(nodes, self._fixed(), remember=not for_good)
+                released.release(nodes, self.own_memory(), remember=not for_good)
                 self._let_go = weakref.ref(released)
 
     def _released(self) -> Released | None:
@@ -327,7 +270,7 @@ class Frame:
             host = run.on_host
             state = "host" if host else "held" if run.held else "freed" if self.finished else "recompute"
             found.append(Line(number, run.unit.name, state, run.bytes, run.held, host, run.recomputes, run.reason))
-        loose = weigh(self.nodes(), self._fixed() | set(self.boundary)) + self._boundary_bytes
+        loose = weigh(self.nodes(), self.own_memory() | set(self.boundary)) + self._boundary_bytes
         released = self._released()
         again = released.times if released is not None else 0
         why = self.finished or "held by PyTorch's own nodes"

@@ -17,7 +17,9 @@ from . import _engine
 from ._budget import parse_budget
 from ._frame import Frame
 from ._ledger import Ledger, Line, PassLine
-from ._run import Run, replaying
+from ._replay import replaying
+from ._room import settle_budget
+from ._run import Run
 from ._tree import tensors
 from ._unit import Unit, choose_units
 
@@ -105,7 +107,7 @@ class Keeper:
             self._here.frame = before
         if frame.close_call(result):
             self.frames.add(frame)
-            frame.settle_budget()
+            settle_budget(frame)
             _engine.attach(frame)
         return result
 

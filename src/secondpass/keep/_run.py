@@ -25,31 +25,13 @@ from torch.autograd.graph import saved_tensors_hooks
 from ._errors import KeepError, RepeatError, changed
 from ._graph import elsewhere, same_bits, slots, storage_of
 from ._offload import Host
-from ._shortcut import Astray, Learn, Shorten, Site
+from ._replay import Entry, Replay, describe
+from ._shortcut import Astray, Learn
 from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
 
-__all__ = ["Run", "replaying"]
-
-replaying = threading.local()
-"""`replaying.depth` is above zero while a forward runs again: nothing is kept then."""
-
-
-class _Enough(BaseException):
-    """Ends a recompute early. Not an Exception: a forward may well catch those."""
-
-
-class _Entry:
-    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "shape", "version")
-
-    def __init__(self, tensor: torch.Tensor, alias: bool, nbytes: int) -> None:
-        self.data: torch.Tensor | None = tensor.detach()
-        self.version = tensor._version
-        self.shape, self.dtype = tensor.shape, tensor.dtype
-        self.alias, self.nbytes = alias, nbytes
-        self.host: Any = None
-
+__all__ = ["Run"]
 
 class _Token:
     __slots__ = ("number", "run")
@@ -76,7 +58,7 @@ class Run:
         self._versions += [(value, value._version) for value in tensors((self.args, self.kwargs))]
         devices = tuple({value.device: None for value in (*parameters, *inputs)})
         self.surroundings = Surroundings(unit.habits, devices)
-        self.entries: list[_Entry] = []
+        self.entries: list[Entry] = []
         self.bytes = 0
         self.held = 0
         self.seconds = 0.0
@@ -109,7 +91,7 @@ class Run:
         key, size = storage_of(tensor)
         alias = key == 0 or key in self._fixed
         first = not alias and key not in self._seen
-        entry = _Entry(tensor, alias, size if first else 0)
+        entry = Entry(tensor, alias, size if first else 0)
         if first:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
@@ -217,10 +199,10 @@ class Run:
         self.unit.verified = True
         return True
 
-    def _compare(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
+    def _compare(self, number: int, entry: Entry, tensor: torch.Tensor) -> str | None:
         if entry.data is None or entry.alias or same_bits(entry.data, tensor):
             return None
-        return f"buffer {number}, {_describe(entry)}, has other values"
+        return f"buffer {number}, {describe(entry)}, has other values"
 
     # Reading -------------------------------------------------------------------------------------------------------
 
@@ -238,7 +220,7 @@ class Run:
             if data is None:
                 raise KeepError(f"unit `{self.unit.name}` gave no buffer {number} when it was run again.")
             if data._version != entry.version:
-                raise changed(_describe(entry), entry.version, data._version)
+                raise changed(describe(entry), entry.version, data._version)
             if not entry.alias and not self.unit.rereads and (self.fresh or self.frame.last_pass):
                 if self.unit.pinned is None:
                     entry.data = None
@@ -277,7 +259,7 @@ class Run:
                     return f" (the one that {node.name()} saved)"
         return ""
 
-    def _refill(self, number: int, entry: _Entry, tensor: torch.Tensor) -> str | None:
+    def _refill(self, number: int, entry: Entry, tensor: torch.Tensor) -> str | None:
         if entry.data is None:
             entry.data = tensor.detach()
             entry.version = tensor._version
@@ -290,19 +272,19 @@ class Run:
         first = visit == self._compare
         if first:
             learn = Learn()
-            problem = _Replay(self, visit, whole=True, learn=learn).run()
+            problem = Replay(self, visit, whole=True, learn=learn).run()
             if problem is None and learn.site is not None:
                 with contextlib.suppress(Astray):
-                    if _Replay(self, visit, whole=True, shortcut=learn.site).run() is None:
+                    if Replay(self, visit, whole=True, shortcut=learn.site).run() is None:
                         self.unit.shortcut = learn.site
             return problem
         if self.unit.shortcut is not None:
             try:
-                return _Replay(self, visit, shortcut=self.unit.shortcut).run()
+                return Replay(self, visit, shortcut=self.unit.shortcut).run()
             except Astray:
                 self.unit.shortcut = None
                 self._drop()
-        return _Replay(self, visit).run()
+        return Replay(self, visit).run()
 
     def settle_copies(self) -> None:
         """The copies to the host have had their time: the device's memory is given back."""
@@ -325,78 +307,5 @@ class Run:
                 self._drop()
 
 
-class _Replay:
-    """A forward that is run again for its buffers."""
-
-    def __init__(
-        self, run: Run, visit: Any, whole: bool = False, learn: Learn | None = None, shortcut: Site | None = None
-    ) -> None:
-        self._run, self._visit, self._whole = run, visit, whole
-        self._last = max((n for n in range(len(run.entries)) if self._wanted(n)), default=-1)
-        self._learn = learn
-        self._shorten = Shorten(shortcut, self._pack, self._wanted, trial=whole) if shortcut is not None else None
-        self._count = 0
-        self._problem: str | None = None
-
-    def _wanted(self, number: int) -> bool:
-        entry = self._run.entries[number]
-        return not entry.alias and (self._whole or entry.data is None)
-
-    def run(self) -> str | None:
-        run = self._run
-        mode = self._learn or self._shorten or contextlib.nullcontext()
-        hooks = saved_tensors_hooks(self._pack, _as_is)
-        replaying.depth = getattr(replaying, "depth", 0) + 1
-        try:
-            with run.surroundings.again(run.unit.habits), torch.enable_grad(), hooks, mode:
-                run.unit.call(*severed(run.args), **severed(run.kwargs))
-        except _Enough:
-            pass
-        finally:
-            replaying.depth -= 1
-            if self._shorten is not None:
-                self._shorten.forget()
-                self._shorten = None  # it holds this
-        if self._problem is None and self._count <= self._last:
-            run.parted = self._count
-            self._problem = f"it saved {self._count} buffers instead of {len(run.entries)}"
-        return self._problem
-
-    def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
-        number, self._count = self._count, self._count + 1
-        entries = self._run.entries
-        self._run.parted = number
-        if self._learn is not None:
-            self._learn.saw(tensor)
-        if number >= len(entries):
-            self._problem = f"it saved more than the {len(entries)} buffers of the first time"
-            raise _Enough
-        entry = entries[number]
-        if entry.shape != tensor.shape or entry.dtype != tensor.dtype:
-            found = f"{_dtype(tensor.dtype)}{list(tensor.shape)}"
-            self._problem = f"buffer {number} was {found} instead of {_describe(entry)}"
-            raise _Enough
-        if self._shorten is not None and self._wanted(number) and self._shorten.depends(tensor):
-            raise Astray
-        self._problem = self._visit(number, entry, tensor)
-        # A first comparison goes to the end: it must also see that nothing is added.
-        if self._problem is not None or (number == self._last and not self._whole):
-            raise _Enough
-        # The forward may run a pass of its own. What is here already is not held a second time.
-        return tensor.detach() if entry.data is None else entry.data
-
-
 def _unpack(token: _Token) -> torch.Tensor:
     return token.run.read(token.number)
-
-
-def _as_is(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor
-
-
-def _dtype(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def _describe(entry: _Entry) -> str:
-    return f"{_dtype(entry.dtype)}{list(entry.shape)}"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Keeping one call within the budget: while its forward runs, and once all sizes are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._budget import readable
+from ._errors import BudgetError
+from ._graph import node_of, walk
+from ._late import built_between, weigh
+from ._plan import Cost, choose, least, needed
+from ._run import Run
+
+__all__ = ["make_room", "settle_budget"]
+
+
+def make_room(frame: Any, running: Run) -> None:
+    """While a forward runs whose sizes are not known: other runs give way before the budget is passed."""
+    budget = frame.keeper.budget - frame.reserve()  # comparing takes some room too
+    if frame.busy or frame.held + frame.fixed() + frame.keeper.others(frame) <= budget:
+        return
+    frame.busy = True
+    try:
+        frame.keeper.press(frame)
+        for run in frame.live():
+            if frame.held + frame.fixed() + frame.keeper.others(frame) <= budget:
+                break
+            if run is not running and run.mode == "retain" and run.evictable():
+                run.evict("to make room for the units after it")
+    finally:
+        frame.busy = False
+
+
+def settle_budget(frame: Any) -> None:
+    """After the forward, with all sizes known: what stays for the passes?"""
+    budget = frame.keeper.budget
+    if budget is None or frame.finished:
+        return
+    runs = frame.live()
+    ahead = 1 if frame.keeper.policy == "offload" else 0
+    if frame.glue is None:
+        inside = built_between(frame.start, frame.end)
+        nodes = walk([node_of(value) for value in (a() for a in frame.anchors) if value is not None], inside)
+        frame.glue = weigh(nodes, frame.own_memory() | set(frame.boundary))
+    fixed = frame.fixed() + frame.reserve()
+    while True:
+        costs = [Cost(run.bytes, run.seconds, run.mode == "retain" and run.unit.pinned is not None) for run in runs]
+        others = frame.keeper.others(frame)
+        if others and needed(costs, _holding(runs), fixed, ahead) > budget - others:
+            frame.keeper.press(frame)
+            others = frame.keeper.others(frame)
+        held = choose(costs, fixed, budget - others, ahead)
+        if held is None:
+            _refuse(frame, least(costs, fixed, ahead) + others)
+        over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
+        if all(run.evict("over the budget") for run in over):
+            break  # otherwise one turned out to be pinned: plan once more with that known
+    if not others:
+        frame.keeper.learn_plan(frame, runs, held)
+
+
+def _refuse(frame: Any, smallest: int) -> None:
+    budget = frame.keeper.budget
+    frame.finish("the budget cannot be met", for_good=True)
+    raise BudgetError(
+        f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
+        f"{readable(smallest)} ({smallest} bytes), of which {readable(frame.fixed())} are the arguments of the "
+        f"units and what lies between them, and {readable(frame.reserve())} for gradients on their way. "
+        f"Raise the budget, or choose smaller units."
+    )
+
+
+def _holding(runs: list[Run]) -> frozenset[int]:
+    return frozenset(index for index, run in enumerate(runs) if run.mode == "retain")

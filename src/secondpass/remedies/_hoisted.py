@@ -17,7 +17,7 @@ from ._project import Project, Scope
 from ._source import Source, walk
 from ._ways import Way
 
-__all__ = ["across_functions", "into_the_turn"]
+__all__ = ["across_functions", "into_the_turn", "substituted"]
 
 _WHY = "what depends on the parameters is computed with the parameters of this turn"
 
@@ -131,7 +131,7 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
             lines = []
             for statement in chosen:
                 lines += lines_of(source, statement)
-            way.patch.insert_before(where, anchor, [_substituted(line, known) for line in lines])
+            way.patch.insert_before(where, anchor, [substituted(line, known) for line in lines])
             if not _read_elsewhere(project, name, using, scope):
                 for statement in starts[-1:]:
                     way.patch.delete(source, statement)
@@ -180,7 +180,7 @@ def _known_as(source: Source, scope: Scope) -> dict[str, str]:
     return found
 
 
-def _substituted(line: str, known: dict[str, str]) -> str:
+def substituted(line: str, known: dict[str, str]) -> str:
     """Names replaced token by token; keywords (`x=`) and attributes (`.x`) are no names."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(line).readline))

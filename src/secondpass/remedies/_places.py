@@ -38,6 +38,8 @@ class Places:
         self._overlay = overlay or {}
         self._known: dict[str, Source | None] = {}
         self._memo: dict[tuple[object, ...], object] = {}
+        self._stacks: dict[Place, set[tuple[str, int]]] = {}
+        """The lines under way when a place was reached, as a run has seen them."""
         for file in self._given:
             self.source(file)
 
@@ -73,6 +75,15 @@ class Places:
         for place in (finding.failed, finding.used, finding.freed, finding.built, *(r.place for r in finding.remedies)):
             if place:
                 self.source(place.file)
+        for place, stack in (
+            (finding.freed, "freed_stack"),
+            (finding.failed, "used_stack"),
+            (finding.built, "built_stack"),
+        ):
+            known = finding.facts.get(stack)
+            if place and isinstance(known, list):
+                lines = {(p["file"], p["line"]) for p in known if isinstance(p, dict) and "file" in p and "line" in p}
+                self._stacks[place] = self._stacks.get(place, set()) | lines
 
     @property
     def sources(self) -> list[Source]:
@@ -171,7 +182,11 @@ class Places:
             if isinstance(s, cst.SimpleStatementLine) and self.leads_to(source, s, place)
         ]
         exact = [s for s in found if source.line_of(s) <= place.line <= source.last_line(s)]
-        return exact if exact and source.file == place.file else found
+        if exact and source.file == place.file:
+            return exact
+        seen = {line for file, line in self._stacks.get(place, ()) if file == source.file}
+        on_stack = [s for s in found if any(source.line_of(s) <= line <= source.last_line(s) for line in seen)]
+        return on_stack or found
 
     def scopes(self, *places: Place | None) -> list[tuple[Source, Scope]]:
         """The functions around some places, then those that lead there, then modules; each once."""

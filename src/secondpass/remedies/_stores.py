@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding
-from ._flow import base_of, calls, dotted, names_read, plain, simple, targets, written
+from ._flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
 from ._patch import Patch, attached
 from ._project import Project, Scope, _without_history
 from ._source import Source
@@ -70,18 +70,35 @@ def _scopes(finding: Finding, project: Project) -> list[tuple[Source, Scope]]:
 def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None, source: Source) -> bool:
     """Whether a statement puts something under the name: `x = ...`, `x[k] = ...`, `x.append(...)`."""
     base, full = base_of(name), plain(name)
-    for target in targets(statement):
-        written_name = dotted(target)
-        if written_name == full and (key is None or _key(target) in {None, key}):
-            return isinstance(statement.body[0], cst.Assign | cst.AnnAssign)
-        if written_name == base and key is None and isinstance(statement.body[0], cst.Assign | cst.AnnAssign):
-            return True
+    small = statement.body[0]
+    if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None:
+        for target in targets(statement):
+            if _is(dotted(target), full) and (key is None or _key(target) in {None, key}):
+                return True
+            # Not `x = x[-n:]`: that puts nothing new into it.
+            if _is(dotted(target), base) and key is None and not reads(small.value, dotted(target) or ""):
+                return True
     for call in calls(statement):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
             holder = dotted(call.func.value)
-            if holder and (holder == base or holder.split("[")[0] == base):
+            if holder and _same_holder(holder.split("[")[0], base):
                 return True
     return False
+
+
+def _is(written_name: str | None, wanted: str) -> bool:
+    """The same name, or the same attribute seen from inside its object."""
+    if written_name is None or ("[" in written_name) != ("[" in wanted):
+        return False
+    return written_name == wanted or _same_holder(base_of(written_name), base_of(wanted))
+
+
+def _same_holder(one: str, other: str) -> bool:
+    """`bank.items` of the training loop is `self.items` in the methods of the bank."""
+    if one == other:
+        return True
+    inner = [n for n in (one, other) if n.startswith("self.")]
+    return bool(inner) and "." in one and "." in other and one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
 def _key(target: cst.BaseExpression) -> str | None:
@@ -97,7 +114,7 @@ def _values(statement: cst.SimpleStatementLine, name: str) -> Iterator[cst.BaseE
     for small in statement.body:
         if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None:
             places = [t.target for t in small.targets] if isinstance(small, cst.Assign) else [small.target]
-            if any(dotted(p) in {plain(name), base_of(name)} for p in places):
+            if any(_is(dotted(p), w) for p in places for w in (plain(name), base_of(name))):
                 yield small.value
             for place in places:
                 if isinstance(place, cst.Tuple) and isinstance(small.value, cst.Tuple):
@@ -108,7 +125,7 @@ def _values(statement: cst.SimpleStatementLine, name: str) -> Iterator[cst.BaseE
             for call in calls(small):
                 if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
                     holder = dotted(call.func.value)
-                    if holder and holder.split("[")[0] == base_of(name):
+                    if holder and _same_holder(holder.split("[")[0], base_of(name)):
                         yield from (a.value for a in call.args)
 
 

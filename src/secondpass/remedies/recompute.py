@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..record import Finding, Remedy
-from . import _again, _cached, _hoisted
+from . import _again, _cached, _handed, _hoisted
 from ._project import Project
 from ._ways import Way
 
@@ -34,3 +34,4 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from ways(finding, name, project)
     yield from _cached.uncached(finding, name, project)
     yield from _hoisted.across_functions(finding, name, project)
+    yield from _handed.into_the_callee(finding, name, project)

@@ -10,7 +10,7 @@ import libcst as cst
 from ..record import Finding, Remedy
 from ._args import pass_calls
 from ._crossing import _past_updates
-from ._flow import base_of, dotted, method_call, names_read, simple, written
+from ._flow import base_of, calls, dotted, method_call, names_read, simple, written
 from ._moves import lines_of
 from ._project import Project, Scope
 from ._source import Source
@@ -147,7 +147,7 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
             statements = [s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine)]
             for made in [s for s in statements if written(s) & project.optimizers.keys()]:
                 block = source.block(made)
-                trained = {n.split(".")[0] for n in names_read(made)}
+                trained = {n.split(".")[0] for w in written(made) for n in project.optimizers.get(w, ())}
                 parts = {
                     n
                     for n in names_read(made)
@@ -157,7 +157,10 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                     s
                     for s in block
                     if source.order(s) > source.order(made)
-                    and any(w in parts or w == name or ("." in w and w.split(".")[0] in trained) for w in written(s))
+                    and (
+                        any(w in parts or w.split(".")[0] in trained for w in written(s))
+                        or _exchanges(project, s, trained)
+                    )
                 ]
                 used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
                 later = [s for s in later if not used or source.order(s) < source.order(used[0])]
@@ -168,6 +171,19 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                         why="it then trains the parts that the loss reaches",
                     )
                     yield _move(way, source, made, later[-1], after=True)
+
+
+def _exchanges(project: Project, statement: cst.BaseStatement, trained: set[str]) -> bool:
+    """Whether a statement calls a function of the user's that sets parts of the network: `replace_head(model)`."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    for call in calls(statement):
+        given = {dotted(a.value) for a in call.args} | {(dotted(call.func) or "").split(".")[0]}
+        for where, function in project.callees(call) if given & trained else ():
+            own = {p.name.value for p in function.params.params}
+            if any("." in w and w.split(".")[0] in own for s in simple(where.body(function)) for w in written(s)):
+                return function.name.value not in {"forward", "__call__"}
+    return False
 
 
 def _access_first(finding: Finding, project: Project) -> Iterator[Way]:

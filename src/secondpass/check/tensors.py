@@ -284,13 +284,14 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
             m.engine.zero([tensor.grad_of], "", m.place())
         return tensor
     store = tensor.store
+    how = "[...] =" if name == "copy_" and tensor.base is not None else name if name.endswith("_") else f"{name}_"
     records = m.grad is not False
     values: list[Any] = []
     _flatten(m, [tensor, *args], values, 0)
     needs, _, _ = edges(values)
     if tensor.leaf is not None and tensor.needs and records:
         # PyTorch refuses to change a leaf that gathers gradients while it records.
-        m.engine.write(tensor, target, f"{name}_", m.place())
+        m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
     if records and needs is not False and name not in ("zero",):
@@ -299,7 +300,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         before.store.version = store.version - 1
         made = operate(m, name, [before, *args], {})
         store.version -= 1
-    m.engine.write(tensor, target, f"{name}_", m.place())
+    m.engine.write(tensor, target, how, m.place())
     if isinstance(made, Tensor) and made.node is not None:
         _rebase(m, tensor, made, store)
     elif name in ("zero", "fill") and records and not store.leaf:

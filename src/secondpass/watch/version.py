@@ -7,7 +7,8 @@ import torch
 
 __all__ = ["OLDEST", "reason_not_to_watch"]
 
-OLDEST = (2, 4)
+# Before 2.10 a saved tensor could not be asked whether it is still there.
+OLDEST = (2, 10)
 _NEEDED = ("_engine_run_backward", "_get_sequence_nr")
 
 

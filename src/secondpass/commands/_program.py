@@ -169,13 +169,14 @@ class Program:
     def _start(self) -> None:
         """torch has just been imported."""
         try:
-            from ..watch.session import Session
             from ..watch.version import reason_not_to_watch
 
             reason = reason_not_to_watch()
             if reason:
                 print(f"secondpass: {reason}; the program runs unwatched", file=sys.stderr)
                 return
+            from ..watch.session import Session
+
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
             self.session.start()

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..record import Finding, Remedy
+from ._cached import uncached
 from ._patch import diff_of, edits_of
 from ._project import Project
 from ._ways import Way
@@ -18,7 +19,7 @@ __all__ = ["attach", "candidates"]
 
 # What else may be right for a cause, best first, beyond what the cause itself proposed: the proof decides.
 _ALSO: dict[str, tuple[str, ...]] = {
-    "repeated-backward": ("recompute", "other", "detach"),
+    "repeated-backward": ("recompute", "other"),
     "shared-forward": ("combine-losses", "recompute", "retain-graph"),
     "carried-state": ("detach",),
     "hoisted-forward": ("recompute", "detach"),
@@ -63,6 +64,10 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     asked = list(finding.remedies)
     kinds = [r.kind for r in asked]
     place = finding.failed
+    if finding.cause in {"carried-state", "stored-history"} and finding.carrier and "recompute" not in kinds:
+        # A cache is no state: what it holds depends on parameters, and to detach it would freeze it.
+        if any(True for _ in uncached(finding, finding.carrier.name, project)):
+            asked.insert(0, Remedy("recompute", "Recompute", target=finding.carrier.name, place=place))
     for kind in _ALSO.get(finding.cause, ()):
         if kind not in kinds:
             name = finding.carrier.name if finding.carrier else ""

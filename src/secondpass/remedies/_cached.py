@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding
 from ._flow import base_of, dotted, plain, simple, written
-from ._moves import lines_of
+from ._moves import lines_of, makes_leaf
 from ._patch import Patch
 from ._project import Project
 from ._source import Source, Span
@@ -28,7 +28,7 @@ def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
             body = source.body(node)
             stored = {plain(w) for s in simple(body) for w in written(s)}
             held = [w for w in stored if w == wanted or w.split("[")[0] == wanted or wanted == w.rsplit(".", 1)[-1]]
-            if held and _asks(source.code(node.test), held):
+            if held and _asks(source.code(node.test), held) and _computed(project, source, node, held):
                 way = Way(title=f"Compute `{held[0]}` each time", safe=True, why=_WHY)
                 _unwrap(way.patch, source, node)
                 yield way
@@ -45,6 +45,23 @@ def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                     end = source.offset(source.last_line(decorator) + 1)
                     way.patch.replace(source, Span(start, end), indent + text)
                     yield way
+
+
+def _computed(project: Project, source: Source, node: cst.If, held: list[str]) -> bool:
+    """Whether the guarded value has history, and nothing else gives the name one: not the start of a state."""
+    tracked = project.tracked(source, source.scope(node))
+
+    def with_history(statement: cst.BaseStatement) -> bool:
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        value = getattr(small, "value", None)
+        if value is None or not {plain(w) for w in written(statement)} & set(held):
+            return False
+        return project.gives_history(value, tracked) and not makes_leaf(project, source, statement)
+
+    own = list(simple(source.body(node)))
+    scope = source.class_of(node) or source.module
+    others = [s for s in simple(scope, nested=True) if not any(s is o for o in own)]
+    return any(with_history(s) for s in own) and not any(with_history(s) for s in others)
 
 
 def _asks(test: str, names: list[str]) -> bool:

@@ -22,6 +22,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     if finding.cause == "freed-access":
         yield from _again.for_access(finding, project)
         return
+    if finding.cause in {"carried-state", "stored-history"}:
+        yield from _cached.uncached(finding, name, project)
     two = finding.freed is not None and finding.failed is not None and finding.freed != finding.failed
     orders = (
         (_again.before_second_pass, _hoisted.into_the_turn)

@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .containers import grow, has_method, is_concrete, length, method
 from .gradfn import GradFunction, names, read
 from .machine import Machine, Raised
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import layers as _layers
+    from . import library as _library
+    from . import names as _names
+    from . import tensors as _tensors
 
 __all__ = ["get_attribute", "get_item", "has_attribute", "set_attribute", "set_item"]
 
@@ -19,19 +26,13 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Object):
         return _of_object(m, owner, name)
     if isinstance(owner, Tensor):
-        from .tensors import attribute
-
-        return attribute(m, owner, name, node)
+        return _tensors.attribute(m, owner, name, node)
     if isinstance(owner, Unknown):
         return owner.attribute(name)
     if isinstance(owner, External):
-        from .library import external
-
-        return external(f"{owner.name}.{name}")
+        return _library.external(f"{owner.name}.{name}")
     if isinstance(owner, Module):
-        from .names import module_attribute
-
-        return module_attribute(m, owner, name)
+        return _names.module_attribute(m, owner, name)
     if isinstance(owner, Class):
         return _of_class(m, owner, name)
     if isinstance(owner, Super):
@@ -85,14 +86,10 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         if hasattr(items, name) or has_method(items, name):
             return method(m, items, name)
     if name in ("_modules", "_parameters") and owner.cls.derives("torch.nn.Module"):
-        from .layers import members
-
-        return members(owner, name)
+        return _layers.members(owner, name)
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
-        from .calls import call
-
-        return call(m, fallback[0], [owner, name], {})
+        return _calls.call(m, fallback[0], [owner, name], {})
     # An attribute that is set where we cannot see it: the same unknown value every time.
     made = owner.attrs[name] = Unknown()
     return made
@@ -105,9 +102,7 @@ def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
         if "class" in found.marks:
             return Bound(owner.cls if isinstance(owner, Object) else owner, found)
         if "property" in found.marks:
-            from .calls import call
-
-            value = call(m, found, [owner], {})
+            value = _calls.call(m, found, [owner], {})
             if "cached" in found.marks and isinstance(owner, Object):
                 owner.attrs[found.name] = value
             return value
@@ -131,9 +126,7 @@ def _of_class(m: Machine, owner: Class, name: str) -> Any:
     if name == "__name__":
         return owner.name
     if name == "apply" and owner.derives("torch.autograd.Function"):
-        from .tensors import apply_function
-
-        return Native("apply", lambda m, args, kwargs: apply_function(m, owner, args, kwargs))
+        return Native("apply", lambda m, args, kwargs: _tensors.apply_function(m, owner, args, kwargs))
     return Unknown(("class", owner.name, name))
 
 
@@ -169,17 +162,13 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
         if pair and isinstance(pair[0], Function) and "property" in pair[0].marks:
             setter = pair[0].attrs.get("setter")
             if setter is not None:
-                from .calls import call
-
-                call(m, setter, [owner, value], {})
+                _calls.call(m, setter, [owner, value], {})
             return
         owner.attrs[name] = value
         if isinstance(value, Tensor) and value.is_param and value.leaf and not value.leaf.name:
             value.leaf.name = name
     elif isinstance(owner, Tensor):
-        from .tensors import assign_attribute
-
-        assign_attribute(m, owner, name, value, node)
+        _tensors.assign_attribute(m, owner, name, value, node)
     elif isinstance(owner, Class):
         owner.attrs[name] = value
     elif isinstance(owner, Module):
@@ -201,24 +190,18 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
 def get_item(m: Machine, owner: Any, key: Any) -> Any:
     """`owner[key]`"""
     if isinstance(owner, Tensor):
-        from .tensors import index
-
-        return index(m, owner, key)
+        return _tensors.index(m, owner, key)
     if isinstance(owner, Object):
         found = owner.cls.find("__getitem__")
         if found:
-            from .calls import call
-
-            return call(m, found[0], [owner, key], {})
+            return _calls.call(m, found[0], [owner, key], {})
         items = owner.hidden.get("items")
         if items is None:
             return Unknown()
         if isinstance(items, Dict) and is_concrete(key) and key not in items:
             missing = owner.cls.find("__missing__")
             if missing:
-                from .calls import call
-
-                return call(m, missing[0], [owner, key], {})
+                return _calls.call(m, missing[0], [owner, key], {})
         owner = items
     if isinstance(owner, Dict):
         return _from_dict(m, owner, key)
@@ -250,16 +233,12 @@ def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
         except TypeError:
             return Unknown()
         if owner.default is not None:
-            from .calls import call
-
-            made = call(m, owner.default, [], {})
+            made = _calls.call(m, owner.default, [], {})
             set_item(m, owner, key, made)
             return made
         return Unknown()
     if owner.default is not None and not owner.others:
-        from .calls import call
-
-        set_item(m, owner, key, call(m, owner.default, [], {}))
+        set_item(m, owner, key, _calls.call(m, owner.default, [], {}))
     if owner.others:
         return owner.others[-1]
     # Which of the values it is cannot be told; with a single kind of value any of them stands for it.
@@ -287,16 +266,12 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
 def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
     """`owner[key] = value`"""
     if isinstance(owner, Tensor):
-        from .tensors import put
-
-        put(m, owner, key, value, node)
+        _tensors.put(m, owner, key, value, node)
         return
     if isinstance(owner, Object):
         found = owner.cls.find("__setitem__")
         if found:
-            from .calls import call
-
-            call(m, found[0], [owner, key, value], {})
+            _calls.call(m, found[0], [owner, key, value], {})
             return
         items = owner.hidden.get("items")
         if items is None:

@@ -5,32 +5,37 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .loops import iterate
 from .machine import Frame, Machine, Raised, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
+
+if TYPE_CHECKING:
+    from . import expressions as _expressions
+    from . import foreign as _foreign
+    from . import generators as _generators
+    from . import memo as _memo
+    from . import statements as _statements
 
 __all__ = ["call", "call_expression", "instantiate"]
 
 
 def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> Any:
     """Evaluates the arguments of a call and makes it."""
-    from .expressions import evaluate
-
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for item in node.args:
         if isinstance(item, ast.Starred):
-            spread = iterate(m, evaluate(m, item.value, scope))
+            spread = iterate(m, _expressions.evaluate(m, item.value, scope))
             if spread.length is None:
                 args.append(Unknown())
             else:
                 args.extend(spread)
         else:
-            args.append(evaluate(m, item, scope))
+            args.append(_expressions.evaluate(m, item, scope))
     for word in node.keywords:
-        value = evaluate(m, word.value, scope)
+        value = _expressions.evaluate(m, word.value, scope)
         if word.arg is not None:
             kwargs[word.arg] = value
         elif isinstance(value, dict):
@@ -64,13 +69,11 @@ def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> 
         return instantiate(m, function, args, kwargs)
     if isinstance(function, Object):
         return _object(m, function, args, kwargs)
-    from .foreign import call_external, call_unknown
-
     if function is None:
         raise Raised("TypeError")
     if isinstance(function, External):
-        return call_external(m, function, args, kwargs)
-    return call_unknown(m, function if isinstance(function, Unknown) else Unknown(), args, kwargs)
+        return _foreign.call_external(m, function, args, kwargs)
+    return _foreign.call_unknown(m, function if isinstance(function, Unknown) else Unknown(), args, kwargs)
 
 
 def _native(m: Machine, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -105,13 +108,9 @@ def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) 
         if found is not None and "forward" in owner.attrs:
             return call(m, found[0], args, kwargs)
     if found is None:
-        from .foreign import call_unknown
-
-        return call_unknown(m, Unknown(), [owner, *args], kwargs)
+        return _foreign.call_unknown(m, Unknown(), [owner, *args], kwargs)
     if "training" in owner.attrs:
-        from .memo import remembered
-
-        return remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
+        return _memo.remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
     return call(m, found[0], [owner, *args], kwargs)
 
 
@@ -161,9 +160,7 @@ def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[st
 
 def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if len(m.frames) >= m.DEPTH or sum(f.scope.vars.get("\0") is function for f in m.frames) > 3:
-        from .foreign import call_unknown
-
-        return call_unknown(m, Unknown(), args, kwargs)
+        return _foreign.call_unknown(m, Unknown(), args, kwargs)
     if "cached" in function.marks and "cache" in function.attrs:
         return function.attrs["cache"]
     scope = Scope({"\0": function}, function.cells if isinstance(function.cells, Scope) else None, function.module)
@@ -187,8 +184,6 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
 
 
 def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
-    from .statements import Return, block
-
     grad = m.grad
     if "no_grad" in function.marks:
         m.grad = False
@@ -197,20 +192,16 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
     m.frames.append(frame)
     try:
         if isinstance(function.node, ast.Lambda):
-            from .expressions import evaluate
-
-            return evaluate(m, function.node.body, scope)
-        signal = block(m, function.node.body, scope)
-        return signal.value if isinstance(signal, Return) else None
+            return _expressions.evaluate(m, function.node.body, scope)
+        signal = _statements.block(m, function.node.body, scope)
+        return signal.value if isinstance(signal, _statements.Return) else None
     finally:
         m.frames.pop()
         m.grad = grad
 
 
 def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Iterator[Any]:
-    from .generators import yields
-
-    inner = yields(m, function.node.body, scope)  # type: ignore[arg-type]
+    inner = _generators.yields(m, function.node.body, scope)  # type: ignore[arg-type]
     while True:
         m.frames.append(frame)
         try:

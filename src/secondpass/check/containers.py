@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .loops import at_least, iterate
 from .machine import Machine
 from .values import Dict, List, Native, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import attributes as _attributes
 
 __all__ = ["contains", "grow", "has_method", "is_concrete", "length", "method"]
 
@@ -181,26 +184,22 @@ def _get(m: Machine, box: Dict, key: Any = None, default: Any = None, *_: Any) -
 
 
 def _setdefault(m: Machine, box: Dict, key: Any = None, default: Any = None, *_: Any) -> Any:
-    from .attributes import set_item
-
     if is_concrete(key) and key in box:
         return box[key]
     if not is_concrete(key) and box.others:
         return box.others[-1]
-    set_item(m, box, key, default)
+    _attributes.set_item(m, box, key, default)
     return default
 
 
 def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> None:
-    from .attributes import set_item
-
     if isinstance(other, dict):
         for key, value in other.items():
-            set_item(m, box, key, value)
+            _attributes.set_item(m, box, key, value)
     elif other is not None:
         box.loose = True
     for key, value in more.items():
-        set_item(m, box, key, value)
+        _attributes.set_item(m, box, key, value)
 
 
 def _dict_pop(m: Machine, box: Dict, key: Any = None, *default: Any) -> Any:

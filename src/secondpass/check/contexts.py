@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .machine import Machine
 from .values import Object, Stream, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
 
 __all__ = ["Switch", "enter", "leave"]
 
@@ -36,9 +39,7 @@ def enter(m: Machine, manager: Any, node: ast.expr) -> tuple[Any, Any]:
     if isinstance(manager, Object):
         found = manager.cls.find("__enter__")
         if found:
-            from .calls import call
-
-            return call(m, found[0], [manager], {}), (manager, m.grad)
+            return _calls.call(m, found[0], [manager], {}), (manager, m.grad)
         return manager, (None, m.grad)
     if isinstance(manager, Unknown):
         return Unknown(plain=manager.plain), (None, m.grad)
@@ -62,8 +63,6 @@ def leave(m: Machine, state: Any, error: Exception | None) -> bool:
     elif isinstance(manager, Object):
         found = manager.cls.find("__exit__")
         if found:
-            from .calls import call
-
             nothing = [None] * 3 if error is None else [Unknown(plain=True)] * 3
-            return m.known_truth(call(m, found[0], [manager, *nothing], {})) is True and error is not None
+            return m.known_truth(_calls.call(m, found[0], [manager, *nothing], {})) is True and error is not None
     return False

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .library import function, models
 from .machine import Machine
 from .tensors import operate
 from .values import Dict, List, Object, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import library as _library
 
 __all__: list[str] = []
 
@@ -32,19 +36,15 @@ def _batches(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Stream:
 
 
 def _batch(m: Machine, owner: Object) -> Any:
-    from .calls import call
-
     sample = _sample(m, owner.attrs.get("dataset"))
     collate = owner.hidden.get("collate")
     if collate is not None:
-        made = call(m, collate, [List([sample, sample])], {})
+        made = _calls.call(m, collate, [List([sample, sample])], {})
         return _collated(m, made)
     return _collated(m, sample)
 
 
 def _sample(m: Machine, dataset: Any) -> Any:
-    from .calls import call
-
     if isinstance(dataset, Object):
         tensors = dataset.hidden.get("tensors")
         if tensors is not None:
@@ -54,7 +54,7 @@ def _sample(m: Machine, dataset: Any) -> Any:
             return _sample(m, inner)
         found = dataset.cls.find("__getitem__")
         if found:
-            return call(m, found[0], [dataset, Unknown(plain=True)], {})
+            return _calls.call(m, found[0], [dataset, Unknown(plain=True)], {})
         found = dataset.cls.find("__iter__")
         if found:
             return Unknown(plain=True)
@@ -105,10 +105,8 @@ models("torch.utils.data.Sampler")
 
 @function("torch.utils.data.random_split")
 def _random_split(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .library import CLASSES
-
     def part() -> Object:
-        made = Object(CLASSES["torch.utils.data.Subset"])
+        made = Object(_library.CLASSES["torch.utils.data.Subset"])
         made.hidden["inner"] = args[0]
         made.attrs["dataset"] = args[0]
         return made

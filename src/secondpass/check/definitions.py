@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .machine import Frame, Machine, Scope
 from .names import bind
 from .values import Bound, Class, External, Function, Native, Object, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import contexts as _contexts
+    from . import expressions as _expressions
+    from . import library as _library
+    from . import statements as _statements
 
 __all__ = ["define_class", "define_function"]
 
@@ -29,57 +36,47 @@ _MARKS = {
 
 def define_function(m: Machine, node: Any, scope: Scope) -> None:
     """`def`, with its decorators."""
-    from .expressions import make_function
-
-    bind(scope, node.name, _decorated(m, node, make_function(m, node, scope, node.name), scope))
+    bind(scope, node.name, _decorated(m, node, _expressions.make_function(m, node, scope, node.name), scope))
 
 
 def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
-    from .calls import call
-    from .contexts import Switch
-    from .expressions import evaluate
-
     for decorator in reversed(node.decorator_list):
         if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
-            old = evaluate(m, decorator.value, scope)
+            old = _expressions.evaluate(m, decorator.value, scope)
             if isinstance(old, Function):
                 if decorator.attr == "setter":
                     old.attrs["setter"] = made
                 made = old
             continue
-        value = evaluate(m, decorator, scope)
+        value = _expressions.evaluate(m, decorator, scope)
         name = value.name if isinstance(value, External) else ""
         if name in _MARKS and isinstance(made, Function):
             made.marks.add(_MARKS[name])
             if name == "functools.cached_property":
                 made.marks.add("cached")
-        elif isinstance(value, Switch) and isinstance(made, Function):
+        elif isinstance(value, _contexts.Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
         elif name == "dataclasses.dataclass" and isinstance(made, Class):
             pass
         elif isinstance(value, (Function, Bound)) and not isinstance(made, Class):
-            wrapped = call(m, value, [made], {})
+            wrapped = _calls.call(m, value, [made], {})
             # A decorator that gives back something we cannot read is taken to leave the function as it is.
             made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made
         elif isinstance(value, Class) and not value.unknown and isinstance(made, Function):
-            wrapped = call(m, value, [made], {})
+            wrapped = _calls.call(m, value, [made], {})
             made = wrapped if isinstance(wrapped, Object) else made
     return made
 
 
 def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     """`class`: executes the body and collects what it defines."""
-    from .expressions import evaluate
-    from .library import library_class
-    from .statements import block
-
     bases: list[Any] = []
     for base in node.bases:
         if isinstance(base, ast.Starred):
             continue
-        value = evaluate(m, base, scope)
+        value = _expressions.evaluate(m, base, scope)
         if isinstance(value, External):
-            value = library_class(value.name) or value
+            value = _library.library_class(value.name) or value
         if isinstance(value, External) and value.name in _HARMLESS:
             continue
         bases.append(value)
@@ -89,7 +86,7 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     frame = Frame(node.name, scope.module, inner)
     m.frames.append(frame)
     try:
-        block(m, node.body, inner)
+        _statements.block(m, node.body, inner)
     finally:
         m.frames.pop()
     made.attrs = inner.vars
@@ -117,15 +114,11 @@ def _claim(function: Function, cls: Class) -> None:
 
 
 def _name(m: Machine, node: ast.expr, scope: Scope) -> str:
-    from .expressions import evaluate
-
-    value = evaluate(m, node.func if isinstance(node, ast.Call) else node, scope)
+    value = _expressions.evaluate(m, node.func if isinstance(node, ast.Call) else node, scope)
     return value.name if isinstance(value, External) else ""
 
 
 def _fields(m: Machine, node: ast.ClassDef, scope: Scope) -> list[tuple[str, Any]]:
-    from .expressions import evaluate
-
     found: list[tuple[str, Any]] = []
     for item in node.body:
         if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
@@ -136,9 +129,9 @@ def _fields(m: Machine, node: ast.ClassDef, scope: Scope) -> list[tuple[str, Any
         if isinstance(item.value, ast.Call) and "field" in ast.unparse(item.value.func):
             for word in item.value.keywords:
                 if word.arg == "default_factory":
-                    default = ("factory", evaluate(m, word.value, scope))
+                    default = ("factory", _expressions.evaluate(m, word.value, scope))
                 elif word.arg == "default":
-                    default = ("value", evaluate(m, word.value, scope))
+                    default = ("value", _expressions.evaluate(m, word.value, scope))
         elif item.value is not None:
             default = ("value", scope.vars.get(item.target.id, Unknown()))
         found.append((item.target.id, default))

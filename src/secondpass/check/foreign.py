@@ -11,7 +11,7 @@ NOTE [ What code we cannot read may do ]
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import torch_models  # noqa: F401 - registers what is known of libraries
 from .calls import call, instantiate
@@ -22,6 +22,9 @@ from .passes import backward, maybe_backward
 from .tensors import _flatten, opaque
 from .torch_functions import call_torch
 from .values import External, Function, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import layers as _layers
 
 __all__ = ["call_external", "call_unknown"]
 
@@ -80,9 +83,7 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         values.append(owner)
     for value in (*args, *kwargs.values()):
         if isinstance(value, Object) and value.cls.derives("torch.nn.Module"):
-            from .layers import parameters
-
-            values.extend(parameters(value).values())
+            values.extend(_layers.parameters(value).values())
     return Unknown(node=opaque(m, values))
 
 
@@ -144,9 +145,7 @@ def _doubt(m: Machine, name: str, values: list[Any]) -> None:
                 for leaf in value.hidden.get("leaves") or ():
                     leaf.doubt = True
             elif value.cls.derives("torch.nn.Module"):
-                from .layers import parameters
-
-                for tensor in parameters(value).values():
+                for tensor in _layers.parameters(value).values():
                     if tensor.leaf is not None:
                         tensor.leaf.doubt = True
         elif isinstance(value, Tensor) and not looks and re.search(r"back|step|train|optimi|update|fit|learn", name):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .library import function, models
 from .loops import iterate
@@ -12,6 +12,10 @@ from .machine import Machine
 from .rows import row
 from .tensors import apply_row, operate
 from .values import Dict, List, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import tensors as _tensors
 
 __all__ = ["make_parameter", "members", "modules", "parameters"]
 
@@ -306,9 +310,7 @@ def _plain_layer(name: str, op: str) -> None:
                 return values[0] if values else Unknown()
             inplace = inplace is True and isinstance(rate, (int, float))
         if inplace is True and values and isinstance(values[0], Tensor):
-            from .tensors import operate_in_place
-
-            return operate_in_place(m, op, values[0], [], "")
+            return _tensors.operate_in_place(m, op, values[0], [], "")
         return operate(m, op, list(values), kwargs)
 
     _layer(name, "", forward)
@@ -373,12 +375,10 @@ def _container(name: str, forward: Callable[..., Any] | None, named: bool = Fals
 
 
 def _in_turn(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .calls import call
-
     owner, value = args[0], args[1] if len(args) > 1 else Unknown()
     items = owner.hidden.get("items") or [v for v in owner.attrs.values() if _is_module(v)]
     for item in items:
-        value = call(m, item, [value], {})
+        value = _calls.call(m, item, [value], {})
     return value if not getattr(items, "loose", False) or isinstance(value, (Tensor, Unknown)) else Unknown()
 
 

@@ -14,10 +14,14 @@ NOTE [ How long a loop is walked ]
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import tensors as _tensors
 
 __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns"]
 
@@ -54,9 +58,7 @@ def iterate(m: Machine, value: Any) -> Iteration:
             return Iteration(value.iterator, value.length)
         return Iteration(value.make(), value.length)
     if isinstance(value, Tensor):
-        from .tensors import element
-
-        return Iteration(_endless(lambda: element(m, value)), None)
+        return Iteration(_endless(lambda: _tensors.element(m, value)), None)
     if isinstance(value, Object):
         return _object(m, value)
     if not isinstance(value, Unknown):
@@ -72,17 +74,15 @@ def _endless(make: Any) -> Iterator[Any]:
 
 
 def _object(m: Machine, value: Object) -> Iteration:
-    from .calls import call
-
     items = value.hidden.get("items")
     if items is not None and value.cls.find("__iter__") is None:
         return iterate(m, items)
     found = value.cls.find("__iter__")
     if found:
-        return iterate(m, call(m, found[0], [value], {}))
+        return iterate(m, _calls.call(m, found[0], [value], {}))
     found = value.cls.find("__getitem__")
     if found:
-        return Iteration(_endless(lambda: call(m, found[0], [value, Unknown(plain=True)], {})), None)
+        return Iteration(_endless(lambda: _calls.call(m, found[0], [value, Unknown(plain=True)], {})), None)
     return Iteration(_endless(Unknown), None)
 
 

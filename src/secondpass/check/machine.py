@@ -14,6 +14,9 @@ from .graph import Engine
 from .values import Class, Function, Module, Unknown
 
 if TYPE_CHECKING:
+    from . import containers as _containers
+    from . import statements as _statements
+    from . import values as _values
     from .project import Project
 
 __all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Scope"]
@@ -198,18 +201,14 @@ class Machine:
         """The truth of a value where it can be told."""
         if isinstance(value, Unknown):
             return None
-        from .containers import length
-
         if isinstance(value, (bool, int, float, str, bytes, type(None))):
             return bool(value)
         if isinstance(value, (list, tuple, dict, set, frozenset)):
-            size = length(value)
+            size = _containers.length(value)
             if size is None:
                 return True if len(value) else None
             return size > 0
-        from .values import Stream, Tensor
-
-        if isinstance(value, Tensor) or (isinstance(value, Stream)):
+        if isinstance(value, _values.Tensor) or (isinstance(value, _values.Stream)):
             return None
         return True
 
@@ -233,13 +232,11 @@ class Machine:
         if tree is None:
             module.state = "done"
             return
-        from .statements import block
-
         scope = Scope(module.globals, None, module)
         grad, self.grad = self.grad, True
         self.frames.append(Frame("<module>", module, scope))
         try:
-            block(self, tree.body, scope)
+            _statements.block(self, tree.body, scope)
         finally:
             self.frames.pop()
             self.grad = grad

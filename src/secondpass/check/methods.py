@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .machine import Machine
 from .passes import backward
 from .rows import CREATION
 from .tensors import _flatten, edges, element, operate, operate_in_place, unknown_operation
 from .values import Class, Function, Native, Store, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import gradfn as _gradfn
+    from . import values as _values
 
 __all__ = ["custom_function", "set_tensor_attribute", "tensor_attribute"]
 
@@ -39,9 +43,7 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None
     if name == "requires_grad":
         return tensor.needs if tensor.needs is not None else Unknown(("needs", id(tensor)), plain=True)
     if name == "grad_fn":
-        from .gradfn import GradFunction
-
-        return GradFunction(tensor.node) if tensor.node is not None and tensor.needs else None
+        return _gradfn.GradFunction(tensor.node) if tensor.node is not None and tensor.needs else None
     if name in ("T", "mT", "H", "mH"):
         return operate(m, "t", [tensor], {})
     if name in ("real", "imag"):
@@ -126,10 +128,8 @@ def parts(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[s
 
 
 def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
-    from .values import External
-
     for value in (*args, *kwargs.values()):
-        if isinstance(value, External) and value.name.rpartition(".")[2] in _INTEGER:
+        if isinstance(value, _values.External) and value.name.rpartition(".")[2] in _INTEGER:
             return Tensor(False)
     # Whether a copy is made depends on device and type: the history goes on either way, the memory may be another.
     made = Tensor(tensor.needs, tensor.node, tensor.store, tensor.leaf)
@@ -252,5 +252,3 @@ def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, A
     if returned and all(isinstance(r.value, ast.Tuple) for r in returned):
         return tuple(Tensor(needs, node) for _ in returned[0].value.elts)  # type: ignore[union-attr]
     return made
-
-

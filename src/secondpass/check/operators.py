@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .containers import is_concrete
 from .loops import lengthen
 from .machine import Machine
 from .values import Class, Dict, List, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import containers as _containers
+    from . import tensors as _tensors
 
 __all__ = ["augmented", "binary", "compare", "unary"]
 
@@ -37,9 +42,7 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     """`left op right`"""
     name, act = _BINARY[type(op)]
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        from .tensors import operate
-
-        return operate(m, name, [left, right], {})
+        return _tensors.operate(m, name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
             m.modulus = right
@@ -80,37 +83,29 @@ def _really(act: Any, left: Any, right: Any) -> Any:
 
 
 def _by_method(m: Machine, name: str, left: Any, right: Any) -> Any:
-    from .calls import call
-
     dunder = _DUNDER.get(name, name)
     if isinstance(left, Object):
         found = left.cls.find(f"__{dunder}__")
         if found:
-            return call(m, found[0], [left, right], {})
+            return _calls.call(m, found[0], [left, right], {})
     if isinstance(right, Object):
         found = right.cls.find(f"__r{dunder}__")
         if found:
-            return call(m, found[0], [right, left], {})
+            return _calls.call(m, found[0], [right, left], {})
     return Unknown()
 
 
 def augmented(m: Machine, op: ast.operator, left: Any, right: Any, target: str) -> Any:
     """`left op= right`: in place where Python would change the object itself."""
     if isinstance(left, Tensor):
-        from .tensors import operate_in_place
-
-        return operate_in_place(m, _BINARY[type(op)][0], left, [right], target)
+        return _tensors.operate_in_place(m, _BINARY[type(op)][0], left, [right], target)
     if isinstance(left, List) and isinstance(op, ast.Add):
-        from .containers import method
-
-        method(m, left, "extend").act(m, [right], {})
+        _containers.method(m, left, "extend").act(m, [right], {})
         return left
     if isinstance(left, Object):
         found = left.cls.find(f"__i{_DUNDER.get(_BINARY[type(op)][0], _BINARY[type(op)][0])}__")
         if found:
-            from .calls import call
-
-            return call(m, found[0], [left, right], {})
+            return _calls.call(m, found[0], [left, right], {})
     return binary(m, op, left, right)
 
 
@@ -125,10 +120,8 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
             return Unknown(key[1], plain=True)
         return Unknown(("not", key), plain=True)
     if isinstance(value, Tensor):
-        from .tensors import operate
-
         names = {ast.USub: "neg", ast.Invert: "bitwise_not"}
-        return operate(m, names[type(op)], [value], {}) if type(op) in names else value
+        return _tensors.operate(m, names[type(op)], [value], {}) if type(op) in names else value
     if isinstance(value, (int, float)):
         return {ast.USub: operator.neg, ast.UAdd: operator.pos}.get(type(op), lambda v: ~int(v))(value)
     if isinstance(value, Unknown):
@@ -142,9 +135,7 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
         return _identity(left, right, isinstance(op, ast.Is))
     name, act = _COMPARE[type(op)]
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        from .tensors import operate
-
-        return operate(m, name, [left, right], {})
+        return _tensors.operate(m, name, [left, right], {})
     if is_concrete(left) and is_concrete(right):
         try:
             return act(left, right)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record import Owner
 from .graph import Leaf
@@ -12,6 +12,9 @@ from .loops import at_least, iterate
 from .machine import Machine
 from .sight import look
 from .values import Dict, List, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
 
 __all__ = ["name_optimizer"]
 
@@ -75,8 +78,6 @@ def name_optimizer(m: Machine, owner: Object, name: str) -> None:
 
 
 def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .calls import call
-
     owner = args[0]
     closure = args[1] if len(args) > 1 else kwargs.get("closure")
     value: Any = None
@@ -84,7 +85,7 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if closure is not None:
         times = 3 if owner.cls.derives("torch.optim.LBFGS") else 1
         for _ in range(times):
-            value = call(m, closure, [], {})
+            value = _calls.call(m, closure, [], {})
             if times > 1:
                 _apply(m, owner, True)
         if times > 1:

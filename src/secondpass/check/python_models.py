@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import argparse_model  # noqa: F401 - registers
 from .attributes import get_attribute, get_item, has_attribute, set_attribute
@@ -18,6 +18,10 @@ from .loops import iterate
 from .machine import Machine
 from .tensors import operate
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import operators as _operators
 
 __all__: list[str] = []
 
@@ -45,9 +49,7 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     if isinstance(value, Object):
         found = value.cls.find("__len__")
         if found and isinstance(found[0], Function):
-            from .calls import call
-
-            return call(m, found[0], [value], {})
+            return _calls.call(m, found[0], [value], {})
         value = value.hidden.get("items", Unknown(plain=True))
     size = length(value) if isinstance(value, (list, tuple, dict, str, set, range, bytes)) else None
     if size is not None:
@@ -210,12 +212,10 @@ def _sum(m: Machine, args: Args, kwargs: Words) -> Any:
     total: Any = args[1] if len(args) > 1 else kwargs.get("start", 0)
     import ast
 
-    from .operators import binary
-
     if not whole and is_concrete(found):
         return Unknown(plain=True)
     for item in found:
-        total = binary(m, ast.Add(), total, item)
+        total = _operators.binary(m, ast.Add(), total, item)
     return total if whole or isinstance(total, Tensor) else Unknown(plain=getattr(total, "plain", True))
 
 
@@ -384,26 +384,22 @@ def _print(m: Machine, args: Args, kwargs: Words) -> None:
 
 @function("builtins.map", "builtins.filter", "itertools.starmap")
 def _map(m: Machine, args: Args, kwargs: Words) -> Any:
-    from .calls import call
-
     act, sources = args[0], args[1:]
     size = _length(m, sources[0]) if sources else None
 
     def make() -> Iterator[Any]:
         for items in zip(*(iterate(m, s) for s in sources), strict=False):
-            yield call(m, act, list(items), {})
+            yield _calls.call(m, act, list(items), {})
 
     return Stream(make, size, generator=True)
 
 
 @function("builtins.filter")
 def _filter(m: Machine, args: Args, kwargs: Words) -> Any:
-    from .calls import call
-
     found, whole = _some(m, args[1])
     made = List(depth=m.short)
     for item in found:
-        keep = m.known_truth(item if args[0] is None else call(m, args[0], [item], {}))
+        keep = m.known_truth(item if args[0] is None else _calls.call(m, args[0], [item], {}))
         made.loose = made.loose or keep is None
         if keep is not False:
             made.append(item)
@@ -447,10 +443,8 @@ def _shallow(m: Machine, args: Args, kwargs: Words) -> Any:
 
 @function("functools.partial")
 def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
-    from .calls import call
-
     act, first = args[0], list(args[1:])
-    return Native("partial", lambda m, more, words: call(m, act, [*first, *more], {**kwargs, **words}))
+    return Native("partial", lambda m, more, words: _calls.call(m, act, [*first, *more], {**kwargs, **words}))
 
 
 @function("functools.wraps", "functools.lru_cache", "functools.cache", "functools.total_ordering")
@@ -465,13 +459,11 @@ def _as_is(m: Machine, args: Args, kwargs: Words) -> Any:
 
 @function("functools.reduce")
 def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
-    from .calls import call
-
     found, _ = _some(m, args[1])
     values = [args[2], *found] if len(args) > 2 else found
     total = values[0] if values else Unknown()
     for item in values[1:]:
-        total = call(m, args[0], [total, item], {})
+        total = _calls.call(m, args[0], [total, item], {})
     return total
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..record import Finding, Report
-from .files import collect, project_root, shown_name
+from .files import collect, project_root
 from .reader import LIMIT
 from .sources import decode
 from .suppress import is_silenced, wanted

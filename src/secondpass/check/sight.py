@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record import Holding, Sighting
 from .graph import GraphNode
 from .machine import Machine
 from .values import Dict, List, Object, Tensor
+
+if TYPE_CHECKING:
+    from . import layers as _layers
 
 __all__ = ["look"]
 
@@ -37,9 +40,7 @@ class _Look:
             if "leaves" in value.hidden:
                 return
             if self.modules and value.cls.derives("torch.nn.Module"):
-                from .layers import parameters
-
-                for label, tensor in parameters(value).items():
+                for label, tensor in _layers.parameters(value).items():
                     if tensor.leaf is not None:
                         self.m.engine.held.add(tensor.leaf.node.number)
                         tensor.leaf.rename(f"{name}.{label}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .contexts import enter, leave
 from .decide import doomed, jumps
@@ -17,6 +17,11 @@ from .machine import Loop, Machine, Raised, Scope
 from .names import Lazy, bind, import_name
 from .operators import augmented
 from .values import Class, External, Module, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import library as _library
+    from . import operators as _operators
+    from . import trace as _trace
 
 __all__ = ["BREAK", "CONTINUE", "Return", "block", "catches", "lean", "widen"]
 
@@ -235,14 +240,12 @@ def _try(m: Machine, node: Any, scope: Scope) -> Any:
 
 def handle(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scope) -> Any:
     """Executes a handler."""
-    from .trace import swallow
-
     if handler.name:
         bind(scope, handler.name, Unknown(plain=True))
     before = len(m.engine.failures)
     signal = block(m, handler.body, scope)
     if isinstance(error, Refused):
-        swallow(m.engine, before)
+        _trace.swallow(m.engine, before)
     return signal
 
 
@@ -317,9 +320,7 @@ def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
             else:
                 bind(scope, name, Lazy(source, alias.name))
         elif isinstance(source, External):
-            from .library import external
-
-            bind(scope, name, external(f"{source.name}.{alias.name}"))
+            bind(scope, name, _library.external(f"{source.name}.{alias.name}"))
         else:
             bind(scope, name, Unknown(("import", node.module, alias.name)))
 
@@ -329,9 +330,7 @@ def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
     for case in node.cases:
         pattern = case.pattern
         if isinstance(pattern, ast.MatchValue):
-            from .operators import compare
-
-            same: Any = compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
+            same: Any = _operators.compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
         elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
             if pattern.name:
                 bind(scope, pattern.name, subject)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.ops import Op
 from .graph import GraphNode
@@ -12,6 +12,10 @@ from .loops import at_least
 from .machine import Machine
 from .rows import NO_HISTORY, composed, row
 from .values import Object, Store, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import loops as _loops
+    from . import methods as _methods
 
 __all__ = ["apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put", "Values"]
 
@@ -149,9 +153,7 @@ def _flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
         elif isinstance(value, dict) and depth < 4:
             _flatten(m, value.values(), into, depth + 1)
         elif isinstance(value, Stream) and depth < 2:
-            from .loops import iterate
-
-            items = iterate(m, value)
+            items = _loops.iterate(m, value)
             taken = []
             for item in items:
                 taken.append(item)
@@ -366,20 +368,14 @@ def put(m: Machine, tensor: Tensor, key: Any, value: Any, node: ast.AST | None) 
 
 def attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
     """`tensor.name`"""
-    from .methods import tensor_attribute
-
-    return tensor_attribute(m, tensor, name, node)
+    return _methods.tensor_attribute(m, tensor, name, node)
 
 
 def assign_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST | None) -> None:
     """`tensor.name = value`"""
-    from .methods import set_tensor_attribute
-
-    set_tensor_attribute(m, tensor, name, value, node)
+    _methods.set_tensor_attribute(m, tensor, name, value, node)
 
 
 def apply_function(m: Machine, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`MyFunction.apply(...)`"""
-    from .methods import custom_function
-
-    return custom_function(m, cls, args, kwargs)
+    return _methods.custom_function(m, cls, args, kwargs)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .contexts import Switch
 from .library import function, models
@@ -13,6 +13,11 @@ from .passes import backward, gradients, tensors_of
 from .rows import CREATION
 from .tensors import operate, unknown_operation
 from .values import Function, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import attributes as _attributes
+    from . import calls as _calls
+    from . import tensors as _tensors
 
 __all__ = ["call_torch"]
 
@@ -44,13 +49,9 @@ def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -
         return parts(m, args[0], last, args[1:], kwargs)
     if name.startswith(("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.")) or name.count(".") == 1:
         if last.endswith("_") and args and isinstance(args[0], Tensor):
-            from .tensors import operate_in_place
-
-            return operate_in_place(m, last[:-1], args[0], args[1:], "")
+            return _tensors.operate_in_place(m, last[:-1], args[0], args[1:], "")
         if kwargs.pop("inplace", False) is True and args and isinstance(args[0], Tensor):
-            from .tensors import operate_in_place
-
-            return operate_in_place(m, last, args[0], [], "")
+            return _tensors.operate_in_place(m, last, args[0], [], "")
         if last == "norm":
             last = "vector_norm"
         return operate(m, last, list(args), kwargs)
@@ -157,10 +158,8 @@ def _is_tensor(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def _checkpoint(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .calls import call
-
     words = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
-    return call(m, args[0], args[1:], words)
+    return _calls.call(m, args[0], args[1:], words)
 
 
 @function("torch.meshgrid", "torch.broadcast_tensors")
@@ -254,10 +253,7 @@ def _scaler_scale(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _scaler_step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .attributes import get_attribute
-    from .calls import call
-
-    return call(m, get_attribute(m, args[1], "step"), [], {})
+    return _calls.call(m, _attributes.get_attribute(m, args[1], "step"), [], {})
 
 
 for _name in ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"):
@@ -271,4 +267,3 @@ for _name in ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradSc
     )
 
 models("torch.autograd.Function")
-

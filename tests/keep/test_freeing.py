@@ -189,3 +189,33 @@ def test_memory_returns_to_the_start():
             gc.collect()
             grown.append(allocated())
         assert grown[-1] - grown[1] < 200_000, (options, grown)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=ids)
+def test_twin_outputs_of_which_one_is_gone(options):
+    """Two outputs of the same shape and history: a surprise pass over one alone gets that one's buffers."""
+
+    class Twins(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([zoo.Dropped(), zoo.Dropped()])
+
+        def forward(self, x):
+            return [torch.tanh(block(x)) * torch.sin(x) for block in self.blocks]
+
+    zoo.seed(0)
+    model, x = Twins(), torch.randn(4, 8)
+    parameters = list(model.blocks[1].parameters())
+    zoo.seed(1)
+    expected = torch.autograd.grad(model(x)[1].pow(2).sum(), parameters)
+    kept = secondpass.keep(model, **options)
+    for _ in range(2):
+        zoo.seed(1)
+        a, b = kept(x)
+        loss = b.pow(2).sum() + a.sum()
+        loss.backward()
+        kept.close()
+        del a, loss
+        got = torch.autograd.grad(b.pow(2).sum(), parameters)
+        assert all(torch.equal(one, two) for one, two in zip(got, expected, strict=True))
+        del b

@@ -325,3 +325,27 @@ def test_the_ledger_is_readable():
     assert "blocks.0: recompute" in text and "pass 1:" in text and "units recomputed" in text
     assert kept.ledger().passes[-1].recomputed >= 2
     del out
+
+
+def test_somebody_else_wraps_the_engine_too():
+    """Before, in between and after: each pass is counted once, and all gradients are right."""
+    model = network()
+    kept = secondpass.keep(model, policy="recompute")
+    x, original = torch.randn(4, 8), torch.autograd._engine_run_backward
+    outs = [kept(x)]
+    ours = torch.autograd._engine_run_backward
+
+    def foreign(t_outputs, *args, **kwargs):
+        return ours(t_outputs, *args, **kwargs)
+
+    torch.autograd._engine_run_backward = foreign
+    try:
+        outs.append(kept(x))
+        for out in outs:
+            for _ in range(2):
+                out.sum().backward()
+        assert [len(frame.passes) for frame in kept._keeper.frames] == [2, 2]
+        del out
+        outs.clear()
+    finally:
+        torch.autograd._engine_run_backward = original

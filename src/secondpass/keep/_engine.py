@@ -61,6 +61,8 @@ class _Layer:
 
     def __call__(self, t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        if t_outputs is getattr(_here, "roots", None):
+            return self.below(t_outputs, *args, **kwargs)  # a second layer of ours, with somebody else's in between
         for guard in list(_engine.guards):
             guard(t_outputs)
         frames = list(_engine.frames)
@@ -70,6 +72,8 @@ class _Layer:
 
 
 _engine = _Engine()
+_here = threading.local()
+"""`_here.roots` are the roots of the pass that this thread is about to start."""
 
 
 def attach(frame: Frame) -> None:
@@ -100,9 +104,11 @@ def _pass(below: Any, frames: list[Frame], roots: Any, args: tuple[Any, ...], kw
     _ddp.prepare(met, roots, kwargs.get("accumulate_grad", False))
     for frame in met:
         frame.begin_pass(roots)
+    before, _here.roots = getattr(_here, "roots", None), roots
     try:
         result = below(roots, gradients, True, create, inputs, *rest, **kwargs)
     finally:
+        _here.roots = before
         if not retain:
             release_spent(outside)
         del outside
@@ -115,12 +121,15 @@ def _survey(roots: tuple[Any, ...], frames: list[Frame], inputs: Any) -> tuple[l
     """The nodes this pass executes outside of kept calls, and the kept calls it reaches."""
     starts = [node for node in map(node_of, roots) if node is not None]
     met: dict[int, Frame] = {}
+    thread = threading.get_ident()
     border: list[Node] = []
 
     def outside(node: Node) -> bool:
         number = node._sequence_nr()
         for frame in frames:
-            if frame.start <= number < frame.end:
+            if frame.start <= number < frame.end and (frame.thread == thread or frame.owns(node)):
+                if frame.below and (number, node.name()) in frame.below:
+                    continue
                 if id(frame) not in met:
                     met[id(frame)] = frame
                 border.append(node)

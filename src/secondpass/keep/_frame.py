@@ -7,14 +7,15 @@ NOTE [ The life of a frame ]
 2. It is finished when an optimizer has changed one of its parameters, when the number of passes is reached that
    earlier frames had, when the same function is called again after that, or when it is closed. A finished frame
    lets go of its buffers; a pass that comes nevertheless makes them again.
-3. The part of the graph is told by PyTorch's numbers of nodes: those between the marks taken around the call.
-   Numbers are per thread; a node of another thread that happens to lie between the marks is at worst retained longer.
+3. The part of the graph is told by PyTorch's numbers of nodes: those between the marks taken around the call, reached
+   from the nodes behind its outputs. Numbers are per thread, so a number alone proves nothing for another thread.
 4. The frame holds the kept function, so that passes work after the user has dropped it. A module that stores tensors
    with history on itself holds the graph: then the frame must not hold the module, or neither would ever die.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from typing import Any
@@ -76,6 +77,10 @@ class Frame:
         self.ddp = _ddp.around(keeper.module)
         self.ddp_synchronises = self.ddp is not None and self.ddp().require_backward_grad_sync
         self.ddp_passes = 0
+        self.gaps: list[tuple[int, int]] = []
+        self.open = True
+        """Its forward still runs."""
+        self.thread = threading.get_ident()
         self.start = self.end = _mark()
 
     @property
@@ -89,7 +94,7 @@ class Frame:
 
     def close_call(self, result: Any) -> bool:
         """The forward is over. False where nothing in it needs a gradient."""
-        self.end = _mark()
+        self.end, self.open = _mark(), False
         habits = self.keeper.root.habits
         self.surroundings.settle(habits)
         if habits.hold_history():
@@ -106,21 +111,35 @@ class Frame:
                 found = True
         return found
 
+    def owns(self, node: Node) -> bool:
+        """Is this one of the nodes behind the call's outputs? See NOTE [ The life of a frame ] 1 and 3."""
+        return self.inside(node) and any(frame is self for frame in node.metadata.get(_KEY, ()))
+
+    def inside(self, node: Node) -> bool:
+        number = node._sequence_nr()
+        return self.start <= number < self.end and (not self.below or (number, node.name()) not in self.below)
+
     def nodes(self) -> list[Node]:
         """The nodes of this call that can still be found."""
         alive = [tensor for tensor in (anchor() for anchor in self.anchors) if tensor is not None]
-        inside = built_between(self.start, self.end)
-        # In from the roots first: between them and this part lie the user's own nodes.
         border: dict[Node, None] = {}
 
         def outside(node: Node) -> bool:
-            if inside(node):
+            if self.owns(node):
                 border[node] = None
                 return False
             return True
 
-        walk(map(node_of, alive), outside)
-        return walk(border, inside)
+        walk(map(node_of, alive), outside)  # between the roots and this part lie the user's own nodes
+        return walk(border, self.inside)
+
+    def _places(self, nodes: list[Node]) -> dict[int, Node]:
+        """How many nodes the call had built before each; what was built for comparing does not count."""
+        found = {}
+        for node in nodes:
+            number = node._sequence_nr()
+            found[number - self.start - sum(after - before for before, after in self.gaps if before <= number)] = node
+        return found
 
     def anchor(self, root: Any) -> None:
         """Remembers a tensor from which this part of the graph can be reached."""
@@ -230,13 +249,13 @@ class Frame:
             nodes = self.nodes()
             if nodes:
                 released = Released(self._again)
-                released.release(nodes, self.own_memory(), remember=not for_good)
+                released.release(self._places(nodes), self.own_memory(), remember=not for_good)
                 self._let_go = weakref.ref(released)
 
     def _released(self) -> Released | None:
         return self._let_go() if self._let_go is not None else None
 
-    def _again(self) -> list[Node]:
+    def _again(self) -> dict[int, Node]:
         """The call once more, for a pass that nobody expected."""
         for value, version in (*self.versions, *self._inputs):
             if value._version != version:
@@ -249,7 +268,8 @@ class Frame:
                 inside = built_between(start, _mark())
         finally:
             replaying.depth -= 1
-        return walk([value.grad_fn for value in tensors(result)], inside)
+        nodes = walk([value.grad_fn for value in tensors(result)], inside)
+        return {node._sequence_nr() - start: node for node in nodes}
 
     def conclude(self, why: str, for_good: bool) -> None:
         """As `finish`, and the number of passes it had is what later calls may expect."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Buffers that PyTorch itself holds: what they weigh, letting them go, and making them again.
 
-They are known by their position in a walk over the part of the graph that one call built. The same call run again
-builds the same part, so the same walk finds their twins.
+They are known by how many nodes the call had built before theirs. The same call run again builds the same nodes in the
+same order, so their twins are found at the same places.
 """
 
 from __future__ import annotations
@@ -64,59 +64,57 @@ def _raise_spent(_: object) -> torch.Tensor:
 
 
 class Released:
-    """The buffers of one call that were let go, and the way to have them again."""
+    """The buffers of one call that were let go, and the way to have them again.
 
-    def __init__(self, again: Callable[[], list[Node]]) -> None:
+    `again` runs the call once more and returns its nodes by place: how many nodes the call had built before them.
+    """
+
+    def __init__(self, again: Callable[[], dict[int, Node]]) -> None:
         self._again = again
-        self._names: list[str] = []
-        self._data: dict[int, torch.Tensor] = {}
-        self._wanted: set[int] = set()
-        self._samples: dict[int, torch.Tensor] = {}
+        self._names: dict[int, str] = {}
+        self._data: dict[tuple[int, int], torch.Tensor] = {}
+        self._samples: dict[tuple[int, int], torch.Tensor] = {}
         self.times = 0
 
-    def release(self, nodes: list[Node], fixed: set[int], remember: bool) -> None:
+    def release(self, nodes: dict[int, Node], fixed: set[int], remember: bool) -> None:
         """Lets go of everything but aliases of parameters and arguments.
 
         To `remember` a few values of some buffers: a forward that cannot be repeated shall not give wrong gradients.
         """
-        self._names = [node.name() for node in nodes]
-        number = -1
-        for node in nodes:
-            for name, place, handle in slots(node):
-                number += 1
+        for count, (at, node) in enumerate(nodes.items()):
+            for number, (name, place, handle) in enumerate(slots(node)):
                 if _ours(handle):
                     continue
                 value = saved(node, name, place)
                 # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
                 if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
                     continue
-                if remember and (len(nodes) < _SAMPLES or number % (len(nodes) // _SAMPLES) == 0):
-                    self._samples[number] = _sample(value).clone()
+                if remember and (len(nodes) < _SAMPLES or count % (len(nodes) // _SAMPLES) == 0):
+                    self._samples[at, number] = _sample(value).clone()
                 del value
-                if hook(handle, _Numbered(number), self._read):
-                    self._wanted.add(number)
+                if hook(handle, _Numbered((at, number)), self._read):
+                    self._names[at] = node.name()
 
-    def _read(self, number: int) -> torch.Tensor:
-        if number not in self._data:
+    def _read(self, key: tuple[int, int]) -> torch.Tensor:
+        if key not in self._data:
             self._fill()
-        return self._data[number]
+        return self._data[key]
 
     def _fill(self) -> None:
         nodes = self._again()
-        names = [node.name() for node in nodes]
-        if names != self._names:
-            raise RepeatError(f"the kept forward is not repeatable: {_first_difference(self._names, names)}.")
-        number = -1
-        for node in nodes:
-            for name, place, _ in slots(node):
-                number += 1
-                if number in self._wanted:
-                    value = saved(node, name, place)
-                    if value is None:
-                        raise RepeatError(f"the kept forward is not repeatable: {node.name()} saved nothing this time.")
-                    if number in self._samples and not same_bits(_sample(value), self._samples[number]):
-                        raise RepeatError(f"the kept forward is not repeatable: {node.name()} has other values now.")
-                    self._data[number] = value.detach()
+        for at, name in self._names.items():
+            node = nodes.get(at)
+            if node is None or node.name() != name:
+                found = "nothing" if node is None else node.name()
+                raise RepeatError(f"the kept forward is not repeatable: operation {at} was {name} and is now {found}.")
+            for number, (slot, place, _) in enumerate(slots(node)):
+                value = saved(node, slot, place)
+                if value is None:
+                    continue
+                sample = self._samples.get((at, number))
+                if sample is not None and not same_bits(_sample(value), sample):
+                    raise RepeatError(f"the kept forward is not repeatable: {name} has other values now.")
+                self._data[at, number] = value.detach()
         self.times += 1
 
     def end_pass(self) -> None:
@@ -133,19 +131,12 @@ def _sample(value: torch.Tensor) -> torch.Tensor:
 
 
 class _Numbered:
-    """A pack hook that forgets the tensor and remembers its number."""
+    """A pack hook that forgets the tensor and remembers where it was."""
 
-    __slots__ = ("number",)
+    __slots__ = ("key",)
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, key: tuple[int, int]) -> None:
+        self.key = key
 
-    def __call__(self, _: torch.Tensor) -> int:
-        return self.number
-
-
-def _first_difference(before: list[str], now: list[str]) -> str:
-    for place, (one, other) in enumerate(zip(before, now, strict=False)):
-        if one != other:
-            return f"operation {place} from its end was {one} and is now {other}"
-    return f"it had {len(before)} operations and now has {len(now)}"
+    def __call__(self, _: torch.Tensor) -> tuple[int, int]:
+        return self.key

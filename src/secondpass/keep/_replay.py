@@ -55,6 +55,7 @@ class Replay:
         run = self._run
         mode = self._learn or self._shorten or contextlib.nullcontext()
         hooks = saved_tensors_hooks(self._pack, _as_is)
+        start = torch._C._autograd._get_sequence_nr()
         replaying.depth = getattr(replaying, "depth", 0) + 1
         try:
             with run.surroundings.again(run.unit.habits), torch.enable_grad(), hooks, mode:
@@ -63,6 +64,8 @@ class Replay:
             pass
         finally:
             replaying.depth -= 1
+            if run.frame.open:
+                run.frame.gaps.append((start, torch._C._autograd._get_sequence_nr()))
             if self._shorten is not None:
                 self._shorten.forget()
                 self._shorten = None  # it holds this

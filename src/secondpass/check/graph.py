@@ -264,6 +264,8 @@ class Engine:
         self._doubt_retains(dim)
         if record["retain"]:
             self._retained.append((len(self.passes), reached | maybe))
+            if dim:
+                self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim)
         refused = self._refusal(roots, nodes, certain)
         if refused:

@@ -87,6 +87,8 @@ def _key(m: Machine, owner: Object, values: list[Any], words: tuple[str, ...]) -
 
 def _frozen(m: Machine, owner: Object) -> tuple[Any, ...]:
     """Which parameters of a module do not gather gradients."""
+    if not m.settings:
+        return ()
     key = ("frozen", id(owner), m.settings)
     found = m.memo.get(key)
     if found is None:

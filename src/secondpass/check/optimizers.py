@@ -102,8 +102,10 @@ def _apply(m: Machine, owner: Object, inside: bool) -> None:
         for leaf in leaves:
             leaf.store.doubt = True
         leaves = None
-    look(m, modules=owner.hidden.setdefault("steps", 0) < 3)
-    owner.hidden["steps"] += 1
+    steps = owner.hidden.get("steps", 0)
+    if steps < 3:
+        look(m, modules=True)
+    owner.hidden["steps"] = steps + 1
     owner.hidden.setdefault("first", m.engine.clock)
     if m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), inside):
         at_least(m, 5)

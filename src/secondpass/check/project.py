@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .decide import doomed, jumps
 from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]
@@ -123,6 +124,20 @@ class Project:
     def declared(self, node: Any) -> dict[str, str]:
         """Names a function declares `global` or `nonlocal`."""
         found: dict[str, str] = self._fact("declared", node, lambda: _declared(node))
+        return found
+
+    def ways(self, node: ast.If) -> tuple[bool, bool, bool, bool]:
+        """Whether the branches end the program, and whether they leave early without training."""
+        found: tuple[bool, bool, bool, bool] = self._fact(
+            "ways",
+            node,
+            lambda: (
+                doomed(node.body),
+                bool(node.orelse) and doomed(node.orelse),
+                jumps(node.body),
+                bool(node.orelse) and jumps(node.orelse),
+            ),
+        )
         return found
 
     def acts(self, node: Any) -> bool:

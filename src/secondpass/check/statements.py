@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .contexts import enter, leave
-from .decide import doomed, jumps
+from .decide import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .graph import Refused
@@ -98,14 +98,15 @@ def _return(m: Machine, node: ast.Return, scope: Scope) -> Return:
 
 def lean(m: Machine, node: ast.If) -> bool | None:
     """The only way to go where the other one ends the program or leaves early without training."""
-    if doomed(node.body):
+    ends, ends_else, leaves, leaves_else = m.project.ways(node)
+    if ends:
         return False
-    if node.orelse and doomed(node.orelse):
+    if ends_else:
         return True
     if m.policy.name in ("no", "yes"):
-        if jumps(node.body) and not jumps(node.orelse):
+        if leaves and not leaves_else:
             return False
-        if node.orelse and jumps(node.orelse):
+        if leaves_else:
             return True
     return None
 

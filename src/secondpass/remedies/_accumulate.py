@@ -84,6 +84,8 @@ def _through_sum(
         added = _added(small, name)
         if added is None or not (name in behind or not name):
             continue
+        if source.loops(above)[:1] != source.loops(statement)[:1]:
+            return  # a sum over an inner loop is one loss: see `restarted`
         patch = Patch()
         own = dotted(added)
         if own is None:

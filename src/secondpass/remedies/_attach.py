@@ -68,6 +68,12 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         # A cache is no state: what it holds depends on parameters, and to detach it would freeze it.
         if any(True for _ in uncached(finding, finding.carrier.name, project)):
             asked.insert(0, Remedy("recompute", "Recompute", target=finding.carrier.name, place=place))
+    if finding.cause == "hoisted-forward" and finding.carrier and "[" in finding.carrier.name:
+        # A slot of a batch or a rollout: to compute it again would be to collect it again.
+        kinds += ["detach"] * ("detach" not in kinds)
+        asked = [r for r in asked if r.kind == "detach"] + [r for r in asked if r.kind != "detach"]
+        if not asked or asked[0].kind != "detach":
+            asked.insert(0, Remedy("detach", "Detach", target=finding.carrier.name, place=place))
     for kind in _ALSO.get(finding.cause, ()):
         if kind not in kinds:
             name = finding.carrier.name if finding.carrier else ""

@@ -83,6 +83,7 @@ def _first_pass(project: Project, source: Source, scope: Scope, step: cst.BaseSt
 
 def _by_hand(source: Source, scope: Scope) -> Iterator[Way]:
     """Parameters updated without an optimizer: `p -= lr * p.grad`, `p.data.add_(p.grad, alpha=-lr)`."""
+    way, cleared = Way(safe=True, why=_WHY), []
     for statement in simple(source.body(scope)):
         if not isinstance(statement, cst.SimpleStatementLine):
             continue
@@ -97,6 +98,8 @@ def _by_hand(source: Source, scope: Scope) -> Iterator[Way]:
         ):
             owner = (dotted(small.value.func.value) or "").removesuffix(".data")
         if owner and reads(statement, f"{owner}.grad"):
-            way = Way(title=f"Clear `{owner}.grad` behind the update", safe=True, why=_WHY)
             way.patch.insert_after(source, statement, [f"{owner}.grad = None"])
-            yield way
+            cleared.append(f"`{owner}.grad`")
+    if cleared:
+        way.title = f"Clear {', '.join(cleared)} behind the update"
+        yield way

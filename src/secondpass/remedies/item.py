@@ -32,6 +32,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                 safe=False,
                 why="the pass goes through this turn's own loss; the accumulator keeps the number",
             )
+        return  # what goes through a pass must stay a tensor
     here = project.at(remedy.place or finding.failed)
     if here:
         yield from _at(here[0], here[1], name, project)

@@ -38,7 +38,8 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int, ahead: int = 0) -> fr
     The set stays the same over the passes: each pass scans the units in the same order, and for such a scan a fixed
     set is best. The largest unit outside of the set needs room of its own, so each size is tried as that largest one.
     With copies fetched `ahead`, that many more units need room at the same time.
-    Of equals the later ones are held: the earlier ones have the longest time until they are wanted.
+    Of equals the earlier ones are held: what the last unit of the forward saved is still there when the first pass
+    begins with it, and is not made again. With copies the later ones: the earlier have the most time to come and go.
     """
     best: tuple[float, frozenset[int]] | None = None
     for room in sorted({0, *(cost.bytes for cost in costs)}):
@@ -46,7 +47,7 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int, ahead: int = 0) -> fr
         left = budget - fixed - room * (1 + ahead) - sum(costs[i].bytes for i in held)
         rest = sorted(
             (i for i in range(len(costs)) if i not in held),
-            key=lambda i: (costs[i].seconds / max(costs[i].bytes, 1), i),
+            key=lambda i: (_worth(costs[i]), i if ahead else -i),
             reverse=True,
         )
         for index in rest:
@@ -60,3 +61,8 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int, ahead: int = 0) -> fr
         if best is None or price < best[0]:
             best = (price, found)
     return best[1] if best else None
+
+
+def _worth(cost: Cost) -> float:
+    """Seconds saved per byte, to two digits: units that are alike shall count as equal."""
+    return float(f"{cost.seconds / max(cost.bytes, 1):.1e}")

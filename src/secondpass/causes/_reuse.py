@@ -142,7 +142,21 @@ class Reuse:
         """Rule 2."""
         if self.freed is None or node.when is None:
             return bool(node.spent)
-        return node.when < self.freed.when
+        if node.when < self.freed.when:
+            return True
+        loop = self._advanced
+        if loop is None or node.loops is None:
+            return False
+        # Built after the first pass, but still in its iteration: `baseline = 0.9 * baseline + ...` below the backward.
+        return any((x.file, x.line) == (loop.file, loop.line) and x.count == loop.count for x in node.loops)
+
+    @cached_property
+    def _advanced(self) -> Loop | None:
+        """The innermost loop that went on between the two passes, as it stood at the first."""
+        if self.freed is None or self.freed.loops is None or self.used.loops is None:
+            return None
+        now = {(x.file, x.line): x.count for x in self.used.loops}
+        return next((x for x in self.freed.loops if now.get((x.file, x.line), x.count) > x.count), None)
 
     @cached_property
     def walked(self) -> dict[int, Node]:

@@ -93,7 +93,11 @@ def fits(reuse: Reuse) -> bool:
     if reuse.fresh or reuse.recurs or not reuse.entry_was_loss or reuse.freed is None:
         return False
     roots = set(reuse.freed.roots or ())
-    return all(e.number in roots for e in reuse.entries)
+    if all(e.number in roots for e in reuse.entries):
+        return True
+    # Scaled anew each time: `scaler.scale(loss).backward()`, `(loss / n).backward()`.
+    text = root_text(reuse.trace, reuse.used)
+    return bool(text) and text == root_text(reuse.trace, reuse.freed) and len(reuse.entries) == 1
 
 
 def explain(reuse: Reuse) -> Finding:

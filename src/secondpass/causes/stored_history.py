@@ -80,11 +80,12 @@ history, the second refuses tensors that have one.
 from __future__ import annotations
 
 import ast
+import re
 
-from ..record import Finding
+from ..record import Finding, Sighting
 from ._finding import about_reuse, quoted, remedy
 from ._reuse import Reuse
-from ._source import source_of
+from ._source import assigned, source_of
 
 CODE = "SP107"
 TITLE = "tensors with history are stored and used again"
@@ -109,30 +110,43 @@ _HOLDING = {"TensorDataset", "DataLoader", "deque", "ReplayBuffer"}
 
 def fits(reuse: Reuse) -> bool:
     """The entry lies in a container across iterations, and nothing is built on from it."""
-    if reuse.recurs or not reuse.new:
+    if reuse.recurs or not reuse.new or _builds_on_itself(reuse):
         return False
     if reuse.crossed is None and reuse.outside is None and not reuse.recalled:
         return False
-    if reuse.crossed is None and reuse.updated is False:
-        return False
+    if reuse.crossed is None and reuse.updated is False and not reuse.steps_between:
+        return False  # several losses of one step
     slots = [s for s in reuse.bound_now if "[" in s.name]
     if reuse.crossed is not None:
         return (bool(slots) and bool(reuse.bound_all_along)) or (not reuse.rebound and _stored_by_source(reuse))
-    return _stored_by_source(reuse) or any(_is_store(s.name) for s in slots)
+    return _stored_by_source(reuse) or any(_is_store(s) for s in slots)
 
 
-def _is_store(name: str) -> bool:
-    """A slot with a number, of a list or a data set; a name or key in a dict may be just what a forward returned."""
-    inner = name[name.rfind("[") :]
-    return (inner[1:-1].lstrip("-").isdigit() and not name.endswith(("]]",)) and ".tensors[" in name) or (
-        name.count("[") == 1 and inner[1:-1].isdigit()
-    )
+def _is_store(seen: Sighting) -> bool:
+    """A numbered slot of a container, or a data set's tensor; a key of a dict may be just what a forward returned."""
+    return ".tensors[" in seen.name or (seen.kind == "slot" and re.search(r"\[-?\d+\]", seen.name) is not None)
+
+
+def _builds_on_itself(reuse: Reuse) -> bool:
+    """Whether the entry was made from what stood in its own slot before: `shadow[k] = 0.9 * shadow[k] + ...`."""
+    source = source_of(reuse.trace, reuse.entry.place)
+    if source is None or reuse.entry.place is None:
+        return False
+    stmt = source.statement(reuse.entry.place.line)
+    if isinstance(stmt, ast.AugAssign):
+        return True
+    if not isinstance(stmt, ast.Assign):
+        return False
+    reads = {ast.unparse(n) for n in ast.walk(stmt.value) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
+    return any(ast.unparse(t) in reads for t in assigned(stmt))
 
 
 def _stored_by_source(reuse: Reuse) -> bool:
     """Whether the statements that built the entry, or took its name, put it into something."""
     names = {s.name for s in (*reuse.bound_now, *reuse.bound_then)} | set(reuse.built_by(reuse.entry))
-    for place in reuse.entry.stack:
+    # A statement that the pass is part of takes what its function returns, not what was stored.
+    around = {(p.file, p.line) for p in reuse.used.stack}
+    for place in (p for p in reuse.entry.stack if (p.file, p.line) not in around):
         source = source_of(reuse.trace, place)
         stmt = source.statement(place.line) if source is not None else None
         if stmt is None or source is None:
@@ -142,8 +156,7 @@ def _stored_by_source(reuse: Reuse) -> bool:
         for call in source.calls(place.line):
             if isinstance(call.func, ast.Attribute) and call.func.attr in _STORING:
                 return True
-        function = source.function(place.line)
-        for node in ast.walk(function):
+        for node in ast.walk(source.function(place.line)):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _STORING | _HOLDING:
                 given = {ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords))}
                 if given & names:

@@ -144,7 +144,7 @@ class _Look:
             return False
         self.left -= 1
         if issubclass(type_, (list, tuple, deque, set, frozenset)):
-            return self.sequence(name, value, depth, chain)
+            return self.sequence(name, value, kind, depth, chain)
         if issubclass(type_, dict):
             return self.mapping(name, value, depth, chain)
         if id(value) in self.seen:
@@ -175,7 +175,7 @@ class _Look:
             self.tensors.setdefault(name, value)
         return True
 
-    def sequence(self, name: str, value: Any, depth: int, chain: tuple[str, ...]) -> bool:
+    def sequence(self, name: str, value: Any, kind: str, depth: int, chain: tuple[str, ...]) -> bool:
         base = next(b for b in _SEQUENCES if issubclass(type(value), b))
         size = base.__len__(value)
         if not size or id(value) in self.seen:
@@ -191,7 +191,9 @@ class _Look:
         if issubclass(type(item(0)), (int, float, str)) and issubclass(type(item(-1)), (int, float, str)):
             return False
         places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
-        held = [self.slot(f"{name}[{i}]", item(i), depth, chain) for i in places]
+        # A tuple is several values under one name, not something that things are put into.
+        inner = kind if base is tuple else "slot"
+        held = [self.slot(f"{name}[{i}]", item(i), depth, chain, inner) for i in places]
         # A deque with a limit forgets by itself.
         if any(held) and base is not tuple and not (base is deque and value.maxlen is not None):
             self.holding(name, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), chain)
@@ -210,10 +212,10 @@ class _Look:
             self.holding(name, held if size <= 64 else held * size // 64, chain)
         return bool(held)
 
-    def slot(self, name: str, value: Any, depth: int, chain: tuple[str, ...]) -> bool:
+    def slot(self, name: str, value: Any, depth: int, chain: tuple[str, ...], kind: str = "slot") -> bool:
         if issubclass(type(value), torch.Tensor):
-            return self.tensor(name, value, "slot")
-        return self.value(name, value, "slot", depth + 1, chain)
+            return self.tensor(name, value, kind)
+        return self.value(name, value, kind, depth + 1, chain)
 
     def holding(self, name: str, count: int, chain: tuple[str, ...]) -> None:
         prefix = name + "["

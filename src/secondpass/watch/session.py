@@ -86,7 +86,7 @@ class Session:
     def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
         for finding in self._open:
-            key = (finding.cause, finding.failed, finding.carrier)
+            key = (finding.failed, finding.carrier)
             self._swallowed[key] = (finding, self._swallowed.get(key, (finding, 0))[1] + 1)
         self._open = []
 
@@ -119,6 +119,8 @@ class Session:
             self._went_on()
         if self.watcher.asleep or self._open:
             return
+        if self._swallowed:
+            return  # what else there is to see comes from the steps that were lost
         trace = build(self.watcher, ended=ended)
         self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
 

@@ -109,6 +109,8 @@ def writes_of(stmt: ast.stmt) -> list[tuple[str, str]]:
             function = owner.endswith(("init", "functional")) or owner in ("torch", "F")
             target = call.args[0] if function and call.args else call.func.value
             found.append((_base(target), name))
+        if name == "load_state_dict" and isinstance(call.func, ast.Attribute):
+            found.append((_base(call.func.value), name))
         for keyword in call.keywords:
             if keyword.arg == "out":
                 found.append((_base(keyword.value), f"{name}(out=)"))

@@ -72,7 +72,15 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
             way = Way(title="Remove the second step", safe=False, why="it applies a gradient that was applied already")
             way.patch.delete(source, step)
             yield way
-    if not earlier:
+    others = [
+        s for w in project.sources for s in simple(w.module, nested=True) if s is not step and method_call(s, "step")
+    ]
+    alone = not any(pass_calls(s) for s in simple(source.body(source.scope(step))))
+    if not earlier and alone and any(isinstance(s, cst.SimpleStatementLine) for s in others):
+        way = Way(title="Remove the step that comes without a pass", safe=False, why="it applies a gradient again")
+        way.patch.delete(source, step)
+        yield way
+    elif not earlier:
         for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
             inner = [s for s in source.body(statement) if any(pass_calls(t) for t in simple([s]))]
             if inner:

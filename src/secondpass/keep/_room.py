@@ -50,6 +50,8 @@ def settle_budget(frame: Any) -> None:
         if others and needed(costs, _holding(runs), fixed, ahead) > budget - others:
             frame.keeper.press(frame)
             others = frame.keeper.others(frame)
+        if frame.follows and needed(costs, _holding(runs), fixed, ahead) <= budget - others:
+            return  # as planned: what the plan let go is gone, so another choice could only lose
         held = choose(costs, fixed, budget - others, ahead)
         if held is None:
             _refuse(frame, least(costs, fixed, ahead) + others)

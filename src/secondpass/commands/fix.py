@@ -66,7 +66,7 @@ def command(
     if not as_module and not Path(program).is_file():
         raise click.UsageError(f"no such program: {program}")
     screen = Screen(diff_only)
-    options = Options(until or 0, timeout, unsafe, screen.choose if interactive else None, screen.say, screen.progress)
+    options = Options(until or 0, timeout, unsafe, screen.choose if interactive else None, screen.progress)
     what = Command(program, arguments, as_module, Path.cwd())
     course = repair(what, options)
     screen.clear()

@@ -14,6 +14,7 @@ from ._moves import makes_leaf, movable, put, readers
 from ._project import Project
 from ._source import Source
 from ._ways import Way
+from .detach import stepped
 
 __all__ = ["before_second_pass", "for_access", "per_step"]
 
@@ -70,8 +71,6 @@ def _last_write(
 
 def _writer(finding: Finding, project: Project) -> set[str]:
     """What was changed between: the networks of the optimizer that stepped there."""
-    from .detach import stepped
-
     for place in (finding.freed,):
         here = project.at(place)
         call = method_call(here[1], "step") if here else None

@@ -52,7 +52,7 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
     for source, scope in project.scopes(finding.used, finding.built, finding.failed):
         if isinstance(scope, cst.FunctionDef) and _owns(source, scope, name, project):
             body = source.body(scope)
-            if body and carried_in(body, name, source):
+            if body and carried_in(body, name):
                 anchor, after = head_of(source, scope)
                 names = _together(project, source, scope, body, name)
                 yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
@@ -64,7 +64,7 @@ def _after_pass(project: Project, source: Source, scope: Scope, name: str, place
         return
     site = sites[-1]
     loops = source.loops(site)
-    loop = next((lp for lp in loops if carried_in(source.body(lp), name, source)), None)
+    loop = next((lp for lp in loops if carried_in(source.body(lp), name)), None)
     if loop is None:
         # An attribute or a global may be carried by functions that the loop calls, or by calls of this function.
         if not ("." in name or _declared(source, scope, name)):
@@ -141,7 +141,7 @@ def _together(
             for other in sorted(written(statement)):
                 if other in found or "[" in other or ("." in other) != ("." in name) or other.split(".")[0] == "_":
                     continue
-                if name.rpartition(".")[0] != other.rpartition(".")[0] or not carried_in(body, other, source):
+                if name.rpartition(".")[0] != other.rpartition(".")[0] or not carried_in(body, other):
                     continue
                 if _brings_history(project, statement, other, tracked | {name}) and not _module_like(
                     project, source, other
@@ -245,9 +245,7 @@ def _together_on(project: Project, attribute: str, known: str) -> tuple[str, ...
     for source in project.sources:
         for f in source.functions:
             body = source.body(f)
-            if any(f"self.{attribute}" in written(s) for s in simple(body)) and carried_in(
-                body, f"self.{attribute}", source
-            ):
+            if any(f"self.{attribute}" in written(s) for s in simple(body)) and carried_in(body, f"self.{attribute}"):
                 names = _together(project, source, f, body, f"self.{attribute}")
                 return tuple(known + n.removeprefix("self") for n in names)
     return (f"{known}.{attribute}",)

@@ -180,7 +180,7 @@ def assigned_value(statement: cst.CSTNode, name: str | None = None) -> cst.BaseE
     return small.value
 
 
-def carried_in(body: list[cst.BaseStatement], name: str, source: Source) -> bool:
+def carried_in(body: list[cst.BaseStatement], name: str) -> bool:
     """Whether a turn of this body reads a name before it has surely written it."""
     wanted = plain(name)
     top = {id(s) for s in body}

@@ -65,7 +65,6 @@ class Options:
     unsafe: bool = False
     choose: Callable[[Finding, tuple[Remedy, ...]], tuple[Remedy, ...]] | None = None
     """Asks a person which remedies to try, in which order."""
-    said: Callable[[str], None] = print
     progress: Callable[[str, int], None] = lambda what, passes: None
 
 

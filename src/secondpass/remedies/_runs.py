@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..record import Finding, Report
+from ._write import encode
 
 __all__ = ["Command", "Run", "mirror", "run"]
 
@@ -226,8 +227,6 @@ def mirror(root: Path, changed: dict[str, str]) -> Iterator[Path]:
         _copy(root, top)
         for file, text in changed.items():
             relative = Path(file).resolve().relative_to(root) if Path(file).is_absolute() else Path(file)
-            from ._write import encode
-
             (top / relative).write_bytes(encode(root / relative, text))
         yield top
 

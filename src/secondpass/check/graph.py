@@ -261,6 +261,8 @@ class Engine:
             nested=nested,
         )
         dim = maybe | {n for n in reached if n.opaque}
+        if goals is not None and certain.isdisjoint(goals):
+            dim |= reached  # how it gets to what it was asked for cannot be told
         self._doubt_retains(dim)
         if record["retain"]:
             self._retained.append((len(self.passes), reached | maybe))

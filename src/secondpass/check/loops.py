@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns"]
 
 WHOLE = 6
-COSTLY = 5_000
+COSTLY = 2_500
 MODULUS = 16
 """The largest modulus of a counter that a loop is walked for."""
 

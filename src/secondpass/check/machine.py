@@ -84,7 +84,7 @@ class Frame:
 class Machine:
     """Reads one program once, under one policy."""
 
-    STEPS = 25_000
+    STEPS = 12_000
     DEPTH = 60
 
     def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
@@ -166,7 +166,7 @@ class Machine:
     def spend(self, amount: int = 1) -> None:
         """Counts work; raises `Exhausted` at the limit."""
         self.steps += amount
-        if self.steps > self.STEPS or (not self.steps & 255 and time.monotonic() > self.deadline):
+        if self.steps > self.STEPS or (not self.steps & 255 and time.process_time() > self.deadline):
             raise Exhausted
 
     def turn(self, loop: Loop, counted: bool = True) -> None:

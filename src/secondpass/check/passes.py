@@ -66,7 +66,8 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
         node = m.engine.node("MulBackward0", parents if create else (), () if create else parents, m.place(), m.stack())
         node.loops = m.loops()
         node.saved = ("self",)
-        found = [Tensor(True if create else None, node) for _ in goals]
+        node.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
+        found = [Tensor(True if create and not node.opaque else None, node) for _ in goals]
     return tuple(found)
 
 

@@ -75,7 +75,7 @@ def read_program(
     project: Project, start: Start, limit: float
 ) -> tuple[tuple[Finding, ...], set[tuple[str, int]], set[str]]:
     """The findings that are certain, the functions that were entered, and the files that were looked into."""
-    deadline = time.monotonic() + limit
+    deadline = time.process_time() + limit
     readings: list[Reading] = []
     for policy in POLICIES:
         if readings and not readings[0].asked:

@@ -31,7 +31,7 @@ def test_past_the_failing_point_to_the_end() -> None:
     found = judge(ERROR, DETACH, BEFORE, a_run(10, edited=2))
     assert found.proven
     assert found.clean
-    assert found.proof.detail == "failed at pass 3, ran 10 passes to its end; 1 passes bit-identical before the change"
+    assert found.proof.detail == "failed at pass 3, ran 10 passes to its end; 1 pass bit-identical before the change"
 
 
 def test_the_finding_is_still_there() -> None:

@@ -165,7 +165,7 @@ def _told(before: Run, after: Run, failed: bool, new: list[Finding], comparable:
         parts.append(f"{after.passes} passes, the finding is gone")
     compared = _compared(before, after, after.untouched)
     if compared and comparable:
-        parts.append(f"{compared} passes bit-identical before the change")
+        parts.append(f"{compared} pass{'es' * (compared > 1)} bit-identical before the change")
     if new:
         parts.append("uncovers " + ", ".join(sorted({f.cause for f in new})))
     return "; ".join(parts)

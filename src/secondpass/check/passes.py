@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .loops import iterate
-from .machine import Machine
+from .machine import Machine, Raised
 from .sight import look
 from .values import Tensor, Unknown
 
@@ -73,8 +73,9 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
 
 def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inputs: list[Any] | None) -> Any:
     create = _flag(m, words, "create_graph")
-    word = "retain_graph" if "retain_graph" in words else "retain_variables"  # the second is its name of old
-    retain = create if words.get(word) is None else _flag(m, words, word)
+    if "retain_variables" in words:
+        raise Raised("TypeError")  # the flag's name of old, which PyTorch no longer knows
+    retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
     m.visit()
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]

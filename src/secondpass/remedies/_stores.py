@@ -75,6 +75,8 @@ def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None, sour
         for target in targets(statement):
             if _is(dotted(target), full) and (key is None or _key(target) in {None, key}):
                 return True
+            if "[" not in full and _is(dotted(target), full + "[...]"):
+                return True
             # Not `x = x[-n:]`: that puts nothing new into it.
             if _is(dotted(target), base) and key is None and not reads(small.value, dotted(target) or ""):
                 return True
@@ -114,7 +116,7 @@ def _values(statement: cst.SimpleStatementLine, name: str) -> Iterator[cst.BaseE
     for small in statement.body:
         if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None:
             places = [t.target for t in small.targets] if isinstance(small, cst.Assign) else [small.target]
-            if any(_is(dotted(p), w) for p in places for w in (plain(name), base_of(name))):
+            if any(_is(dotted(p), w) for p in places for w in (plain(name), base_of(name), base_of(name) + "[...]")):
                 yield small.value
             for place in places:
                 if isinstance(place, cst.Tuple) and isinstance(small.value, cst.Tuple):

@@ -97,7 +97,7 @@ def fits(reuse: Reuse) -> bool:
         return True
     # Scaled anew each time: `scaler.scale(loss).backward()`, `(loss / n).backward()`.
     text = root_text(reuse.trace, reuse.used)
-    return bool(text) and text == root_text(reuse.trace, reuse.freed) and len(reuse.entries) == 1
+    return text == root_text(reuse.trace, reuse.freed) and any(s.name == text for s in reuse.bound_all_along)
 
 
 def explain(reuse: Reuse) -> Finding:

@@ -82,7 +82,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..record import Finding, Sighting
+from ..record import Finding, Place, Sighting
 from ._finding import about_reuse, quoted, remedy
 from ._reuse import Reuse
 from ._source import assigned, source_of
@@ -138,7 +138,16 @@ def _builds_on_itself(reuse: Reuse) -> bool:
     if not isinstance(stmt, ast.Assign):
         return False
     reads = {ast.unparse(n) for n in ast.walk(stmt.value) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
-    return any(ast.unparse(t) in reads for t in assigned(stmt))
+    return any(ast.unparse(t) in reads for t in assigned(stmt) if not isinstance(t, ast.Name))
+
+
+def _places(reuse: Reuse) -> list[Place]:
+    """The statements that built the entry, or what it was put together from (`torch.stack(buffer)`)."""
+    entry = reuse.entry
+    made = [entry]
+    if entry.op.startswith(("Stack", "Cat")):
+        made += [reuse.trace.nodes[p] for p in (entry.parents or ())[:4] if p in reuse.trace.nodes]
+    return list(dict.fromkeys(p for n in made for p in n.stack))
 
 
 def _stored_by_source(reuse: Reuse) -> bool:
@@ -146,7 +155,7 @@ def _stored_by_source(reuse: Reuse) -> bool:
     names = {s.name for s in (*reuse.bound_now, *reuse.bound_then)} | set(reuse.built_by(reuse.entry))
     # A statement that the pass is part of takes what its function returns, not what was stored.
     around = {(p.file, p.line) for p in reuse.used.stack}
-    for place in (p for p in reuse.entry.stack if (p.file, p.line) not in around):
+    for place in (p for p in _places(reuse) if (p.file, p.line) not in around):
         source = source_of(reuse.trace, place)
         stmt = source.statement(place.line) if source is not None else None
         if stmt is None or source is None:

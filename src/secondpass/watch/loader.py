@@ -87,8 +87,9 @@ class _Marker:
             stmt.body = [begin, *self.body(stmt.body)]
             self.loops = loops
             stmt.orelse = self.body(stmt.orelse)
-            if isinstance(stmt, ast.While) and any(isinstance(n, ast.Call) for n in ast.walk(stmt.test)):
-                # The test runs again after the body, without a mark of its own.
+            if not isinstance(stmt, ast.While) or any(isinstance(n, ast.Call) for n in ast.walk(stmt.test)):
+                # The test, or the next item, is computed after the body without a mark of its own; and it belongs to no
+                # iteration: the next one has not begun.
                 stmt.body.append(self.mark(STATEMENT, stmt))
         else:
             for field in ("body", "orelse", "finalbody"):

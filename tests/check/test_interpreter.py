@@ -276,7 +276,13 @@ def test_lightning_modules_are_trained_as_lightning_does(tmp_path: Path) -> None
                 return torch.optim.Adam(self.parameters())
     """
     assert codes(tmp_path, body) == ["SP103"]
-    assert codes(tmp_path, body.replace("self.cell(torch.randn(1, 3), self.h)", "self.cell(torch.randn(1, 3), self.h.detach())")) == []
+    assert (
+        codes(
+            tmp_path,
+            body.replace("self.cell(torch.randn(1, 3), self.h)", "self.cell(torch.randn(1, 3), self.h.detach())"),
+        )
+        == []
+    )
 
 
 def test_accelerate_and_scalers(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ def test_reference_repairs_are_silent(case: Path, tmp_path: Path, monkeypatch: p
 def test_code_blocks_of_articles_get_the_true_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three of the nine have a fault; two of those that the articles call faulty have none."""
     monkeypatch.chdir(tmp_path)
-    blocks = [b for seed in SEEDS for b in re.findall(r"```python\n(.*?)```", seed.read_text("utf-8", "replace"), re.S)]
+    blocks = [
+        b for seed in SEEDS for b in re.findall(r"```python\n(.*?)```", seed.read_text("utf-8", "replace"), re.DOTALL)
+    ]
     verdicts = []
     for number, block in enumerate(blocks):
         Path(f"block_{number}.py").write_text(block)

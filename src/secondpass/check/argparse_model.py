@@ -41,7 +41,7 @@ def _add(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
                 value = Unknown(plain=True)
     elif action in ("store_true", "store_false"):
         value = action == "store_false"
-    elif flags and not flags[0].startswith("-") or kwargs.get("required") is True:
+    elif (flags and not flags[0].startswith("-")) or kwargs.get("required") is True:
         value = Unknown(("option", name), plain=True)
     else:
         value = None if action in (None, "store") else Unknown(("option", name), plain=True)

@@ -44,13 +44,19 @@ def own_digest() -> str:
 class Cache:
     """The kept outcomes of one project."""
 
-    def __init__(self, folder: str | None, root: str, listing: list[str], content: Callable[[str], bytes | None]) -> None:
+    def __init__(
+        self, folder: str | None, root: str, listing: list[str], content: Callable[[str], bytes | None]
+    ) -> None:
         self._content = content
         self._digests: dict[str, str] = {}
         self._changed = False
         self._entries: dict[str, Any] = {}
         self._path: Path | None = None
-        self._key = f"{_FORM}:{__version__}:{own_digest()}:{digest(os.linesep.join(sorted(listing)).encode())}" if folder else ""
+        self._key = (
+            f"{_FORM}:{__version__}:{own_digest()}:{digest(os.linesep.join(sorted(listing)).encode())}"
+            if folder
+            else ""
+        )
         if folder:
             self._path = Path(folder) / f"{digest(root.encode())}.json"
             self._entries = self._load()

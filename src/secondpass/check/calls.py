@@ -47,9 +47,7 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
     if isinstance(function, External) and function.name == "builtins.super":
         return _super(m, args)
     frame = m.frames[-1]
-    line = frame.line = (
-        node.func.end_lineno or node.lineno if isinstance(node.func, ast.Attribute) else node.lineno
-    )
+    line = frame.line = node.func.end_lineno or node.lineno if isinstance(node.func, ast.Attribute) else node.lineno
     try:
         return call(m, function, args, kwargs)
     finally:

@@ -48,7 +48,9 @@ def _sample(m: Machine, dataset: Any) -> Any:
     if isinstance(dataset, Object):
         tensors = dataset.hidden.get("tensors")
         if tensors is not None:
-            return tuple(operate(m, "select", [t], {}) if isinstance(t, Tensor) else Unknown(plain=True) for t in tensors)
+            return tuple(
+                operate(m, "select", [t], {}) if isinstance(t, Tensor) else Unknown(plain=True) for t in tensors
+            )
         inner = dataset.hidden.get("inner")
         if inner is not None:
             return _sample(m, inner)

@@ -15,13 +15,15 @@ from .values import Class, Function, Object, Unknown
 
 __all__ = ["GATE", "as_function", "as_program", "functions", "is_training", "uncalled"]
 
-GATE = re.compile(r"\.\s*backward\s*\(|\bbackward\s*\(|autograd\s*\.\s*grad\b|\bgrad\s*\(|\btraining_step\b|\bcompute_loss\b")
+GATE = re.compile(
+    r"\.\s*backward\s*\(|\bbackward\s*\(|autograd\s*\.\s*grad\b|\bgrad\s*\(|\btraining_step\b|\bcompute_loss\b"
+)
 """Text without which a file trains nothing."""
 
 
 def is_training(text: str) -> bool:
     """Whether a file may hold training code: tells at once, without parsing."""
-    return bool(GATE.search(text)) and "torch" in text or "LightningModule" in text
+    return (bool(GATE.search(text)) and "torch" in text) or "LightningModule" in text
 
 
 def as_program(file: str) -> Any:

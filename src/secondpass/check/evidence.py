@@ -26,12 +26,17 @@ def weigh(report: Report, file: Path) -> Report:
     findings, notes = [], list(report.notes)
     for finding in report.findings:
         if any(_same(finding, real) for real in run.findings):
-            evidence = (*finding.evidence, {"what": "run", "text": f"confirmed by the run in {file.name}", "run": str(file)})
+            evidence = (
+                *finding.evidence,
+                {"what": "run", "text": f"confirmed by the run in {file.name}", "run": str(file)},
+            )
             findings.append(replace(finding, evidence=evidence))
         elif run.findings or not _came_past(finding, seen):
             findings.append(finding)
         else:
-            notes.append(f"{finding.failed}: {finding.code} withdrawn, the run in {file.name} came past it without fault")
+            notes.append(
+                f"{finding.failed}: {finding.code} withdrawn, the run in {file.name} came past it without fault"
+            )
     return replace(report, findings=tuple(findings), notes=tuple(notes))
 
 

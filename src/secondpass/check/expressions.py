@@ -210,7 +210,7 @@ def _generator_expression(m: Machine, node: ast.GeneratorExp, scope: Scope) -> A
         source = evaluate(m, node.generators[0].iter, scope)
         length = iterate(m, source).length
 
-        def make() -> Iterator[Any]:  # noqa: F811
+        def make() -> Iterator[Any]:
             inner = Scope({}, scope, scope.module)
             for item in iterate(m, source):
                 assign(m, node.generators[0].target, item, inner)

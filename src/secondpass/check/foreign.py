@@ -31,9 +31,11 @@ __all__ = ["call_external", "call_unknown"]
 _LOOKS = re.compile(
     r"sched|lr|log|save|load|print|summary|count|info|watch|show|plot|init|eval|test|valid|metric|accuracy|format|"
     r"report|size|param|device|cuda|display|write|dump|visual|warmup|ema|freeze|hook|register",
-    re.I,
+    re.IGNORECASE,
 )
-_OPTIMIZER = re.compile(r"(Adam|SGD|RMSprop|Adagrad|Adafactor|Adadelta|Lion|LAMB|Lamb|Prodigy|Muon|RAdam|Ranger|LARS)[A-Z0-9a-z]*$")
+_OPTIMIZER = re.compile(
+    r"(Adam|SGD|RMSprop|Adagrad|Adafactor|Adadelta|Lion|LAMB|Lamb|Prodigy|Muon|RAdam|Ranger|LARS)[A-Z0-9a-z]*$"
+)
 
 
 def call_external(m: Machine, function: External, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -168,7 +168,7 @@ models(
     share_memory=_self,
     no_sync=lambda m, args, kwargs: Unknown(plain=True),
     extra_repr=lambda m, args, kwargs: "",
-    **{n: _self for n in "train eval to cuda cpu half float double bfloat16 apply compile type xpu to_empty".split()},
+    **dict.fromkeys("train eval to cuda cpu half float double bfloat16 apply compile type xpu to_empty".split(), _self),
     **{
         n: lambda m, args, kwargs: Unknown(plain=True)
         for n in "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook "
@@ -284,17 +284,27 @@ for _name, _pair in (("LSTM", True), ("GRU", False), ("RNN", False)):
 
 
 def _attention(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    out = _together(m, args[0], [*args[1:4], *(v for k, v in kwargs.items() if k in ("query", "key", "value"))], "attention")
+    out = _together(
+        m, args[0], [*args[1:4], *(v for k, v in kwargs.items() if k in ("query", "key", "value"))], "attention"
+    )
     weights = Tensor(out.needs, out.node) if isinstance(out, Tensor) else out
     return out, (None if kwargs.get("need_weights") is False else weights)
 
 
 def _transform(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return _together(m, args[0], [*args[1:3], *(v for k, v in kwargs.items() if k in ("src", "tgt", "memory"))], "attention")
+    return _together(
+        m, args[0], [*args[1:3], *(v for k, v in kwargs.items() if k in ("src", "tgt", "memory"))], "attention"
+    )
 
 
 _layer("MultiheadAttention", "in_proj_weight in_proj_bias?bias out_proj", _attention)
-for _name in ("TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder", "Transformer"):
+for _name in (
+    "TransformerEncoderLayer",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerDecoder",
+    "Transformer",
+):
     _layer(_name, "weight bias", _transform)
 
 

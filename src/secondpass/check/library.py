@@ -125,6 +125,8 @@ def library_class(name: str) -> Class | None:
     found = CLASSES.get(name)
     if found is not None:
         return found
-    if name.startswith("builtins.") and (name.endswith(("Error", "Exception", "Warning")) or name == "builtins.KeyboardInterrupt"):
+    if name.startswith("builtins.") and (
+        name.endswith(("Error", "Exception", "Warning")) or name == "builtins.KeyboardInterrupt"
+    ):
         return models(name)
     return None

@@ -92,7 +92,9 @@ def _data(m: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:
     return made
 
 
-def _method(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Any:
+def _method(
+    m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None
+) -> Any:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(m, tensor, args, kwargs, node)
@@ -150,7 +152,9 @@ def _detach(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any],
     return made
 
 
-def _detach_in_place(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Tensor:
+def _detach_in_place(
+    m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None
+) -> Tensor:
     if tensor.needs is not False and m.grad:
         m.engine.cut("detach", written(node), m.place())
     tensor.needs, tensor.node = False, None

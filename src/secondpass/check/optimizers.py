@@ -52,7 +52,9 @@ def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner.hidden["leaves"] = list(dict.fromkeys(leaves))
     owner.hidden["whole"] = whole
     owner.hidden["made"] = m.place()
-    owner.attrs["param_groups"] = List([Dict({"params": List([leaf.tensor for leaf in leaves]), "lr": Unknown(plain=True)})])
+    owner.attrs["param_groups"] = List(
+        [Dict({"params": List([leaf.tensor for leaf in leaves]), "lr": Unknown(plain=True)})]
+    )
     owner.attrs["state"] = Unknown(plain=True)
     _own(m, owner)
 

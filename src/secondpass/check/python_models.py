@@ -244,7 +244,16 @@ def _pure(name: str, real: Any) -> Any:
     return act
 
 
-for _name, _real in {"abs": abs, "round": round, "min": min, "max": max, "divmod": divmod, "ord": ord, "chr": chr, "pow": pow}.items():
+for _name, _real in {
+    "abs": abs,
+    "round": round,
+    "min": min,
+    "max": max,
+    "divmod": divmod,
+    "ord": ord,
+    "chr": chr,
+    "pow": pow,
+}.items():
     FUNCTIONS[f"builtins.{_name}"] = _pure(_name, _real)
 for _name in dir(math):
     if callable(getattr(math, _name)) and not _name.startswith("_"):
@@ -299,11 +308,17 @@ def instance_of(m: Machine, value: Any, kind: Any) -> bool | None:
     if isinstance(value, Object):
         if value.cls.derives(kind.name):
             return True
-        return None if value.cls.unknown or (library_class(kind.name) is None and not kind.name.startswith("builtins.")) else False
+        return (
+            None
+            if value.cls.unknown or (library_class(kind.name) is None and not kind.name.startswith("builtins."))
+            else False
+        )
     if isinstance(value, Tensor):
         if kind.name == "torch.nn.Parameter":
             return value.is_param
-        return kind.name in ("torch.Tensor", "torch.autograd.Variable") or (None if kind.name.startswith("torch.") else False)
+        return kind.name in ("torch.Tensor", "torch.autograd.Variable") or (
+            None if kind.name.startswith("torch.") else False
+        )
     real = {
         "int": int, "float": float, "str": str, "bool": bool, "list": list, "tuple": tuple, "dict": dict, "set": set,
         "Sequence": (list, tuple), "Iterable": (list, tuple, dict, set), "Mapping": dict, "OrderedDict": dict,
@@ -336,7 +351,11 @@ def _open_question(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("builtins.hasattr")
 def _hasattr(m: Machine, args: Args, kwargs: Words) -> Any:
     known = has_attribute(m, args[0], args[1])
-    return Unknown(("has", getattr(args[0], "key", id(args[0])), repr(args[1])[:40]), plain=True) if known is None else known
+    return (
+        Unknown(("has", getattr(args[0], "key", id(args[0])), repr(args[1])[:40]), plain=True)
+        if known is None
+        else known
+    )
 
 
 @function("builtins.getattr")
@@ -545,7 +564,15 @@ def _suppress(m: Machine, args: Args, kwargs: Words) -> Switch:
     return Switch(None, kinds)
 
 
-@function("tqdm.tqdm", "tqdm.trange", "tqdm", "tqdm.std.tqdm", "rich.progress.track", "alive_progress.alive_it", "fastprogress.progress_bar")
+@function(
+    "tqdm.tqdm",
+    "tqdm.trange",
+    "tqdm",
+    "tqdm.std.tqdm",
+    "rich.progress.track",
+    "alive_progress.alive_it",
+    "fastprogress.progress_bar",
+)
 def _progress(m: Machine, args: Args, kwargs: Words) -> Any:
     if args:
         return args[0]

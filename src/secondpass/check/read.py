@@ -33,7 +33,9 @@ class Settings:
     limit: float = LIMIT
 
 
-def read(paths: Iterable[str | Path], settings: Settings | None = None, texts: Mapping[str, str] | None = None) -> Report:
+def read(
+    paths: Iterable[str | Path], settings: Settings | None = None, texts: Mapping[str, str] | None = None
+) -> Report:
     """Reads files and folders. `texts` holds unsaved text by path, for editors."""
     settings = settings or Settings()
     given = [str(p) for p in paths]

@@ -23,7 +23,7 @@ LIMIT = 5.0
 Called = set[tuple[str, int]]
 """(file, line) of functions that were entered."""
 
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([^\n#]+)|import[ \t]+([^\n#]+))", re.M)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE)
 
 
 @dataclass

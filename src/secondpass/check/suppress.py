@@ -10,8 +10,11 @@ from ..record import Finding
 
 __all__ = ["is_silenced", "wanted"]
 
-_COMMENT = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)?", re.I)
-_WHOLE = re.compile(r"^\s*#\s*secondpass\s*:\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)?\s*$", re.I | re.M)
+_COMMENT = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
+_WHOLE = re.compile(
+    r"^\s*#\s*secondpass\s*:\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def _covers(match: re.Match[str], code: str) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import loops as _loops
     from . import methods as _methods
 
-__all__ = ["apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put", "Values"]
+__all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
 
 
 class Values(tuple):  # type: ignore[type-arg]
@@ -363,7 +363,7 @@ def put(m: Machine, tensor: Tensor, key: Any, value: Any, node: ast.AST | None) 
         return
     operate_in_place(m, "copy_", view, [source], target)
     if tensor.base is None and view.node is not None and view.base is tensor:
-        tensor.needs = tensor.needs if tensor.needs else view.needs
+        tensor.needs = tensor.needs or view.needs
 
 
 def attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:

@@ -47,7 +47,10 @@ def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -
         return tensor_attribute(m, args[0], last, None).act(m, args[1:], kwargs)
     if last in ("split", "chunk", "unbind", "tensor_split") and args and isinstance(args[0], Tensor):
         return parts(m, args[0], last, args[1:], kwargs)
-    if name.startswith(("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.")) or name.count(".") == 1:
+    if (
+        name.startswith(("torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft."))
+        or name.count(".") == 1
+    ):
         if last.endswith("_") and args and isinstance(args[0], Tensor):
             return _tensors.operate_in_place(m, last[:-1], args[0], args[1:], "")
         if kwargs.pop("inplace", False) is True and args and isinstance(args[0], Tensor):
@@ -256,7 +259,12 @@ def _scaler_step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return _calls.call(m, _attributes.get_attribute(m, args[1], "step"), [], {})
 
 
-for _name in ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"):
+for _name in (
+    "torch.cuda.amp.GradScaler",
+    "torch.amp.GradScaler",
+    "torch.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+):
     models(
         _name,
         scale=_scaler_scale,

@@ -108,9 +108,7 @@ def _project(
     return len(found.programs)
 
 
-def _pass(
-    pool: _Pool, project: Project, cache: Cache, names: list[str], called: Called | None, whole: Outcome
-) -> None:
+def _pass(pool: _Pool, project: Project, cache: Cache, names: list[str], called: Called | None, whole: Outcome) -> None:
     todo: list[str] = []
     for name in names:
         kept = cache.get(_entry(name, called), _extra(name, called))

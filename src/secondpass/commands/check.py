@@ -12,20 +12,26 @@ FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif")
 
 @click.command(short_help="Find the same faults by reading the code.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
+)
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print findings (default: full).")
 @click.option("--output-file", "-o", type=click.Path(dir_okay=False), metavar="FILE", help="Print to a file instead.")
 @click.option("--select", metavar="CODES", multiple=True, help="Codes, or beginnings of codes, to look for: SP1,SP403.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Codes, or beginnings of codes, to leave out.")
 @click.option("--exclude", metavar="PATTERNS", multiple=True, help="Files and folders to leave out, as in .gitignore.")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
-@click.option("--unsafe-fixes", is_flag=True, help="Apply, or show, fixes that may change what the program computes as well.")
+@click.option(
+    "--unsafe-fixes", is_flag=True, help="Apply, or show, fixes that may change what the program computes as well."
+)
 @click.option("--diff", is_flag=True, help="Show what --fix would change; change nothing.")
 @click.option("--statistics", is_flag=True, help="Print counts per cause instead of findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 even when there are findings.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @click.option("--with", "evidence", type=click.Path(exists=True, dir_okay=False), metavar="RUN.JSON", help="Confirm or withdraw findings by what a run saw.")  # fmt: skip
-@click.option("--baseline", type=click.Path(dir_okay=False), metavar="FILE", help="Leave out the findings listed there.")
+@click.option(
+    "--baseline", type=click.Path(dir_okay=False), metavar="FILE", help="Leave out the findings listed there."
+)
 @click.option("--update-baseline", is_flag=True, help="List the findings of now in the baseline file.")
 @click.option("--no-cache", is_flag=True, help="Read everything anew.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Read files that .gitignore leaves out, too.")

@@ -1,5 +1,6 @@
 import torch
 
+
 def make_learner(n):
     w = torch.randn(n, n, requires_grad=True)
     state = torch.zeros(n)
@@ -7,7 +8,7 @@ def make_learner(n):
     def step(x):
         nonlocal state
         state = torch.tanh(w @ state + x)
-        loss = (state ** 2).sum()
+        loss = (state**2).sum()
         loss.backward()  # SP103
         with torch.no_grad():
             w.sub_(0.01 * w.grad)
@@ -15,6 +16,7 @@ def make_learner(n):
         return float(loss)
 
     return step
+
 
 learner = make_learner(4)
 history = []

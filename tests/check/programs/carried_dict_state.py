@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 class Tracker(nn.Module):
     def __init__(self):
         super().__init__()
@@ -13,9 +14,11 @@ class Tracker(nn.Module):
         h = self.upd(z, state["h"])
         return self.out(h), {"h": h, "n": state["n"] + 1}
 
+
 def stream(n):
     for i in range(n):
         yield torch.randn(3, 4), torch.randn(3, 2)
+
 
 def main():
     net = Tracker()
@@ -27,5 +30,6 @@ def main():
         opt.zero_grad()
         err.backward()  # SP103
         opt.step()
+
 
 main()

@@ -1,6 +1,7 @@
 import torch
 import torch.nn as nn
 
+
 class Memory:
     def __init__(self, width):
         self.width = width
@@ -21,12 +22,14 @@ class Memory:
         self.optim.step()
         return loss.item()
 
+
 def run(epochs=2, steps=6):
     mem = Memory(5)
     for e in range(epochs):
         mem.start(4)
         total = sum(mem.learn(torch.randn(4, 5), torch.randn(4)) for _ in range(steps))
         print(e, total)
+
 
 if __name__ == "__main__":
     run()

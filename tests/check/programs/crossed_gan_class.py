@@ -1,8 +1,10 @@
 import torch
 from torch import nn
 
+
 def block(i, o):
     return nn.Sequential(nn.Linear(i, 16), nn.LeakyReLU(0.2, inplace=True), nn.Linear(16, o))
+
 
 class GAN:
     def __init__(self):
@@ -24,6 +26,7 @@ class GAN:
         g_loss.backward()  # SP106
         self.opt_g.step()
         return d_loss.item(), g_loss.item()
+
 
 gan = GAN()
 for _ in range(10):

@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 class GraphNet(nn.Module):
     def __init__(self, n, d):
         super().__init__()
@@ -12,6 +13,7 @@ class GraphNet(nn.Module):
 
     def forward(self, x, adj):
         return self.lin(adj @ x)
+
 
 def fit(x, y):
     net = GraphNet(x.shape[0], x.shape[1])
@@ -25,5 +27,6 @@ def fit(x, y):
         loss.backward()  # SP104
         opt.step()
     return net
+
 
 fit(torch.randn(10, 6), torch.randint(0, 2, (10,)))

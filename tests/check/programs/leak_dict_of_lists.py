@@ -1,4 +1,5 @@
 from collections import defaultdict
+
 import torch
 from torch import nn
 

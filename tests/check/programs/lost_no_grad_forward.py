@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 class Wrapper(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -9,6 +10,7 @@ class Wrapper(nn.Module):
     @torch.no_grad()
     def forward(self, x):
         return self.inner(x)
+
 
 net = Wrapper(nn.Linear(3, 1))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)

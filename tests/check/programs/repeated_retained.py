@@ -6,7 +6,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for i in range(10):
     opt.zero_grad()
     out = net(torch.randn(8, 3))
-    a = (out ** 2).mean()
+    a = (out**2).mean()
     b = out.abs().mean()
     a.backward(retain_graph=True)
     g = [p.grad.clone() for p in net.parameters()]

@@ -1,6 +1,7 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
+
 
 class TwoHeads(nn.Module):
     def __init__(self):
@@ -13,6 +14,7 @@ class TwoHeads(nn.Module):
         f = self.body(x)
         return self.cls(f), self.reg(f)
 
+
 def train_step(model, opt, x, label, value):
     c, r = model(x)
     loss_c = F.cross_entropy(c, label)
@@ -20,6 +22,7 @@ def train_step(model, opt, x, label, value):
     opt.zero_grad()
     (loss_c + loss_r).backward()
     opt.step()
+
 
 model = TwoHeads()
 opt = torch.optim.Adam(model.parameters())

@@ -7,7 +7,7 @@ opt_d = torch.optim.SGD(dec.parameters(), lr=0.1)
 for _ in range(5):
     z = torch.tanh(enc(torch.randn(2, 4)))
     out = torch.tanh(dec(z))
-    a, b = out.mean(), (out ** 2).mean()
+    a, b = out.mean(), (out**2).mean()
     opt_d.zero_grad()
     a.backward(retain_graph=True)
     opt_d.step()

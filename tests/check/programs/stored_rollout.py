@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 class Buffer:
     def __init__(self):
         self.values = []
@@ -12,6 +13,7 @@ class Buffer:
         v = torch.stack(self.values)
         for _ in range(epochs):
             yield v
+
 
 value = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
 policy = nn.Linear(3, 2)

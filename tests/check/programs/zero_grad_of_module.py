@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 def train(net, data, epochs):
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(epochs):
@@ -9,5 +10,6 @@ def train(net, data, epochs):
             net.zero_grad()
             loss.backward()
             opt.step()
+
 
 train(nn.Linear(3, 1), torch.randn(10, 4, 3), 2)

@@ -18,71 +18,44 @@ Reused = tuple[int, str, tuple[int, ...], bool]
 
 
 class PassNote:
-    """One pass as it was seen."""
+    """One pass as it was seen. What is rarely set is a default of the class: making a note is on every pass's way."""
 
-    __slots__ = (
-        "create", "entry", "exit", "followed", "inputs", "iteration", "kept", "key", "kind", "nested", "outcome",
-        "position",
-        "retain", "reused", "roots", "shot", "thread", "walked", "wasted", "when",
-    )  # fmt: skip
+    roots: tuple[int, ...] = ()
+    inputs: tuple[int, ...] | None = None
+    retain = create = nested = False
+    wasted = False
+    """Whether its gradients were cleared before any step used them."""
+    followed = True
+    """Whether gradients were compared around it."""
+    iteration = 0
+    outcome = "ok"
+    kept: int | None = None
+    shot: Snapshot | None = None
+    walked: frozenset[int] | None = None
+    reused: tuple[Reused, ...] = ()
+    """Nodes that a freeing pass had walked before."""
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
-        self.when, self.kind, self.key, self.thread, self.entry, self.position = (
-            when,
-            kind,
-            key,
-            thread,
-            entry,
-            position,
-        )
+        self.when, self.kind, self.key = when, kind, key
+        self.thread, self.entry, self.position = thread, entry, position
         self.exit = entry
-        self.roots: tuple[int, ...] = ()
-        self.inputs: tuple[int, ...] | None = None
-        self.retain = self.create = self.nested = False
-        self.wasted = False
-        self.followed = True
-        """Whether gradients were compared around it."""
-        """Whether its gradients were cleared before any step used them."""
-        self.iteration = 0
-        self.outcome = "ok"
-        self.kept: int | None = None
-        self.shot: Snapshot | None = None
-        self.walked: frozenset[int] | None = None
-        self.reused: tuple[Reused, ...] = ()
-        """Nodes that a freeing pass had walked before."""
 
 
 class StepNote:
     """One step of an optimizer as it was seen."""
 
-    __slots__ = (
-        "book",
-        "empty",
-        "followed",
-        "hand",
-        "inside",
-        "iteration",
-        "key",
-        "mark",
-        "name",
-        "piled",
-        "position",
-        "stale",
-        "when",
-    )
+    book: Any = None
+    hand: tuple[int, ...] = ()
+    """The leaves that the user's own code changed: a step without an optimizer."""
+    empty: tuple[int, ...] = ()
+    stale: tuple[int, ...] = ()
+    piled: tuple[int, ...] = ()
+    iteration = 0
+    inside = False
+    followed = True
 
     def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:
         self.when, self.key, self.mark, self.position = when, key, mark, position
-        self.name = ""
-        self.book: Any = None
-        self.hand: tuple[int, ...] = ()
-        """The leaves that the user's own code changed: a step without an optimizer."""
-        self.empty: tuple[int, ...] = ()
-        self.stale: tuple[int, ...] = ()
-        self.piled: tuple[int, ...] = ()
-        self.iteration = 0
-        self.inside = False
-        self.followed = True
 
 
 class Ledger:
@@ -101,9 +74,10 @@ class Ledger:
         return self.clock - 1
 
     def site(self, key: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
-        """A call site, one object for all its visits, and how many there were with this one. Sites are places in
-        source,
-        so they are few; a program that makes new ones without end (code made in a loop) is not counted exactly."""
+        """A call site, one object for all its visits, and how many there were with this one.
+
+        Sites are places in source, so they are few; a program that makes new ones without end is not counted exactly.
+        """
         entry = self.sites.get(key)
         if entry is None:
             if len(self.sites) > 10_000:
@@ -116,9 +90,7 @@ class Ledger:
         if len(self._head) < _HEAD:
             self._head.append(note)
         else:
-            old = self._tail[0] if len(self._tail) == _TAIL else None
             self._tail.append(note)
-            del old
 
     def notes(self) -> list[Any]:
         # At once: other threads may be adding.

@@ -150,8 +150,12 @@ class Watcher:
             self.log.position() if self.log is not None else 0,
         )
         self._depth.value = depth + 1
-        note.nested = depth > 0
-        note.retain, note.create = bool(args[1]), bool(args[2])
+        if depth:
+            note.nested = True
+        if args[1]:
+            note.retain = True
+        if args[2]:
+            note.create = True
         note.iteration = iteration
         roots = edges(outputs if isinstance(outputs, (list, tuple)) else (outputs,))
         note.roots = tuple([self.number(n) for n in roots])
@@ -165,8 +169,9 @@ class Watcher:
             self._step.inside = True
         if self._worth_a_look(note):
             self._look(note, frame, roots, inputs)
-        note.followed = self._following
-        if self._following:
+        if not self._following:
+            note.followed = False
+        else:
             if self.grads.pass_begins() and self._last_pass is not None:
                 self._last_pass.wasted = True
             if self.grads.hand and self._step is None and not note.nested:
@@ -283,8 +288,9 @@ class Watcher:
         note.book = self.grads.book(optimizer)
         if note.book.first is None:
             note.book.first = note.when
-        note.followed = self._following
-        if self._following:
+        if not self._following:
+            note.followed = False
+        else:
             found = self.grads.step_begins(optimizer)
             note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
         ledger.add(note)

@@ -87,7 +87,8 @@ class Session:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
         for finding in self._open:
             key = (finding.failed, finding.carrier)
-            self._swallowed[key] = (finding, self._swallowed.get(key, (finding, 0))[1] + 1)
+            first, times = self._swallowed.get(key, (finding, 0))
+            self._swallowed[key] = (first, times + 1)
         self._open = []
 
     def raised(self, error: BaseException) -> None:

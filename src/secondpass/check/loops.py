@@ -95,13 +95,16 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -
     frame.loops.append(loop)
     m.short += not exact
     try:
-        for item in items:
-            if not exact and is_over(m, loop):
-                loop.cut = True
-                m.cuts += 1
-                break
+        source = iter(items)
+        while exact or not is_over(m, loop):
+            loop.count = 0  # what is made to get the next item belongs to no turn
+            item = next(source, loop)
+            if item is loop:
+                return
             m.turn(loop, counted)
             yield item
+        loop.cut = True
+        m.cuts += 1
     finally:
         frame.loops.remove(loop)
         m.short -= not exact

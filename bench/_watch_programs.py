@@ -26,8 +26,7 @@ class Block(nn.Module):
 
     def forward(self, x):
         x = x + self.attend(self.norm1(x))
-        x = x + self.down(F.gelu(self.up(self.norm2(x))))
-        return x
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
 
 
 class Transformer(nn.Module):
@@ -76,7 +75,7 @@ def lstm(device):
             optimizer.zero_grad()
             h, c = h.detach(), c.detach()
             loss = 0
-            for x, y in zip(data, target):
+            for x, y in zip(data, target, strict=False):
                 h, c = cell(x, (h, c))
                 loss = loss + F.mse_loss(head(h), y)
             loss.backward()

@@ -182,7 +182,9 @@ def table(device: str) -> list[str]:
     rows = []
     for name, title, steps, rounds, targets in CUDA if device == "cuda" else CPU:
         f = measure(name, steps, rounds, device)
-        own = " / ".join(f"{1e6 * f['own'][w]:.0f} us ({f['own'][w] / f['plain']:.2%})" for w in ("always on", "with lines"))
+        own = " / ".join(
+            f"{1e6 * f['own'][w]:.0f} us ({f['own'][w] / f['plain']:.2%})" for w in ("always on", "with lines")
+        )
         rows.append(
             f"| {title} | {1e3 * f['plain']:.2f} ms | x{f['plain again']:.3f} | **x{f['always on']:.3f}** (<= {targets[0]}) "
             f"| **x{f['with lines']:.3f}** (<= {targets[1]}) | x{f['anomaly mode']:.2f} | {own} |"
@@ -216,7 +218,10 @@ def main() -> None:
     lines = [machine(options.device), "", *table(options.device)]
     if options.device == "cpu":
         nodes, plain, explained = million()
-        lines += ["", f"Failing in a graph of {nodes:,} nodes: {plain:.2f} s plain, {explained:.2f} s with the explanation (<= 3 s more)."]
+        lines += [
+            "",
+            f"Failing in a graph of {nodes:,} nodes: {plain:.2f} s plain, {explained:.2f} s with the explanation (<= 3 s more).",
+        ]
     print("\n".join(lines))
     if options.write:
         write(options.device, lines)

@@ -32,7 +32,9 @@ def start(file: Path, report: Path, watched: bool, options: list[str]) -> subpro
         "--tb=line", f"--junitxml={report}", f"--rootdir={file.parent}", *options,
     ]  # fmt: skip
     log = report.with_suffix(".log").open("wb")
-    return subprocess.Popen(command, cwd=file.parent, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    return subprocess.Popen(
+        command, cwd=file.parent, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
 
 
 def outcomes(report: Path) -> dict[str, str]:
@@ -58,7 +60,11 @@ def main() -> int:
                 print(f"{way}: no report\n{report.with_suffix('.log').read_text(errors='replace')[-2000:]}")
                 return 2
         plain, watched = (outcomes(report) for report in reports.values())
-        ours = [line for line in reports["watched"].with_suffix(".log").read_text(errors="replace").splitlines() if line.startswith("secondpass:")]
+        ours = [
+            line
+            for line in reports["watched"].with_suffix(".log").read_text(errors="replace").splitlines()
+            if line.startswith("secondpass:")
+        ]
     print("plain  ", dict(Counter(plain.values())))
     print("watched", dict(Counter(watched.values())))
     different = sorted(n for n in plain.keys() | watched.keys() if plain.get(n) != watched.get(n))

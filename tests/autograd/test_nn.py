@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ruff: noqa: E501  tables of expressions
+
 """Modules and optimizers: the same training as with PyTorch, from the same seed."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ruff: noqa: E501  tables of expressions
+
 """A seed means the same numbers as in PyTorch."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ruff: noqa: E501  tables of expressions
+
 """Random programs: operations, views, in-place changes, cuts, passes, steps.
 
 A program is a list of pairs of numbers: the kind of statement, and the seed of its details. A statement is written when

@@ -51,7 +51,10 @@ def test_unreadable(tmp_path):
     assert "cannot read a.py" in refused(tmp_path, "a.py")
 
 
-@pytest.mark.parametrize("source", ["def f(:\n    pass\n", "x = 1\n  y = 2\n", "return 3\n", "print('open\n", "from __future__ import nothing\n"])
+@pytest.mark.parametrize(
+    "source",
+    ["def f(:\n    pass\n", "x = 1\n  y = 2\n", "return 3\n", "print('open\n", "from __future__ import nothing\n"],
+)
 def test_syntax_error(source, tmp_path):
     (tmp_path / "a.py").write_text(source)
     both(tmp_path, "a.py").agree()

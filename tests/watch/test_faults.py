@@ -120,7 +120,7 @@ def test_one_line_and_nothing_else(path, fail, monkeypatch, capsys):
 @pytest.mark.parametrize("path", ["session.with_edits", "session.note_of"])
 def test_parts_that_only_embellish_may_fail_silently(path, monkeypatch, capsys):
     """Remedies and notes: without them the finding is still told."""
-    expected, error = plainly(True)
+    _expected, error = plainly(True)
     module = {"session.with_edits": "secondpass.remedies", "session.note_of": "secondpass.render"}[path]
     name = {"session.with_edits": "attach", "session.note_of": "note"}[path]
 

@@ -355,7 +355,9 @@ def test_log_is_bounded(monkeypatch):
 
     log = lines.Log()
     names = dict(log.names)
-    code = compile_marked("def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n", "f.py", log)
+    code = compile_marked(
+        "def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n", "f.py", log
+    )
     exec(code, names)
     assert names["z"][-1] == 4999
     assert 1000 <= len(log.marks) <= 2100

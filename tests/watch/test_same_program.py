@@ -451,8 +451,16 @@ def test_program(name, tmp_path):
 
 
 def test_deeper_and_absolute_paths(tmp_path):
-    write(tmp_path, "sub/prog.py", "import sys, helper\nprint(__file__, sys.argv, sys.path[0], helper.here)\nhelper.fail()\n")
-    write(tmp_path, "sub/helper.py", "here = __file__, __name__, __spec__.origin\n\n\ndef fail():\n    raise ValueError(here[1])\n")
+    write(
+        tmp_path,
+        "sub/prog.py",
+        "import sys, helper\nprint(__file__, sys.argv, sys.path[0], helper.here)\nhelper.fail()\n",
+    )
+    write(
+        tmp_path,
+        "sub/helper.py",
+        "here = __file__, __name__, __spec__.origin\n\n\ndef fail():\n    raise ValueError(here[1])\n",
+    )
     both(tmp_path, "sub/prog.py").agree()
     both(tmp_path / "sub", str(tmp_path / "sub/prog.py")).agree()
     both(tmp_path, "./sub/../sub/prog.py").agree()
@@ -466,7 +474,11 @@ def test_links(tmp_path):
 
 
 def test_folder_with_a_main(tmp_path):
-    write(tmp_path, "app/__main__.py", "import sys, other\nprint(__name__, __package__, __file__, sys.argv, sys.path[0], other.x)\n")
+    write(
+        tmp_path,
+        "app/__main__.py",
+        "import sys, other\nprint(__name__, __package__, __file__, sys.argv, sys.path[0], other.x)\n",
+    )
     write(tmp_path, "app/other.py", "x = 1\n")
     both(tmp_path, "app", "a").agree()
 
@@ -475,7 +487,11 @@ def test_modules_and_packages(tmp_path):
     write(tmp_path, "pkg/__init__.py", "from .sub import value\nprint('package', __name__)\n")
     write(tmp_path, "pkg/sub/__init__.py", "from ..deep import value\n")
     write(tmp_path, "pkg/deep.py", "value = 5\n")
-    write(tmp_path, "pkg/__main__.py", "from . import value\nimport sys\nprint(__name__, __package__, __spec__.name, __file__, value, sys.argv)\n")
+    write(
+        tmp_path,
+        "pkg/__main__.py",
+        "from . import value\nimport sys\nprint(__name__, __package__, __spec__.name, __file__, value, sys.argv)\n",
+    )
     write(
         tmp_path,
         "pkg/train.py",
@@ -549,12 +565,20 @@ def test_own_modules_with_the_names_of_others(tmp_path):
     for name in ("click", "queue", "ast", "dataclasses", "inspect", "record", "watch"):
         write(tmp_path, f"{name}.py", f"print('own {name}')\nvalue = 1\n")
     write(tmp_path, "rich/__init__.py", "print('own rich')\n")
-    write(tmp_path, "prog.py", "import click, queue, rich, record, watch\nprint(click.value, queue.value, rich.__file__)\n")
+    write(
+        tmp_path,
+        "prog.py",
+        "import click, queue, rich, record, watch\nprint(click.value, queue.value, rich.__file__)\n",
+    )
     both(tmp_path, "prog.py").agree()
 
 
 def test_flags(tmp_path):
-    write(tmp_path, "prog.py", "'doc'\nimport sys\nassert sys.argv == 3\nprint(__debug__, __doc__, sys.flags.optimize, sys.path[0])\n")
+    write(
+        tmp_path,
+        "prog.py",
+        "'doc'\nimport sys\nassert sys.argv == 3\nprint(__debug__, __doc__, sys.flags.optimize, sys.path[0])\n",
+    )
     both(tmp_path, "prog.py", flags=("-O",)).agree()
     both(tmp_path, "prog.py", flags=("-OO",)).agree()
     write(tmp_path, "safe.py", "import sys\nprint(sys.path)\n")
@@ -587,7 +611,9 @@ def test_debugger(tmp_path):
     )
     for typed in ("n\np z\nn\nc\n", "b 4\nc\np y\nw\nc\n", "n\nu\nd\nl\nc\n"):
         result = both(tmp_path, "prog.py", stdin=typed)
-        here = [line for line in result.watched.out.splitlines() if "secondpass" not in line and "exec(code" not in line]
+        here = [
+            line for line in result.watched.out.splitlines() if "secondpass" not in line and "exec(code" not in line
+        ]
         if "w\n" in typed or "u\n" in typed:
             wanted = [line for line in result.plain.out.splitlines() if line.startswith(("->", "(Pdb) 4", "> "))]
             assert [line for line in wanted if line not in here] == []
@@ -598,7 +624,11 @@ def test_debugger(tmp_path):
 @pytest.mark.parametrize("way", [[], ["-m", "secondpass", "run"]])
 def test_interrupt(way, tmp_path):
     """Ctrl-C: the program's own traceback, and death by the signal, as shells and launchers expect."""
-    write(tmp_path, "prog.py", "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nfinally:\n    print('cleaned', flush=True)\n")
+    write(
+        tmp_path,
+        "prog.py",
+        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nfinally:\n    print('cleaned', flush=True)\n",
+    )
     process = subprocess.Popen(
         [sys.executable, *way, "prog.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -609,12 +639,20 @@ def test_interrupt(way, tmp_path):
     out, err = process.communicate(timeout=60)
     assert out == "cleaned\n"
     assert err.splitlines()[0] == "Traceback (most recent call last):"
-    assert err.splitlines()[1:] == [f'  File "{tmp_path}/prog.py", line 4, in <module>', "    time.sleep(60)", "KeyboardInterrupt"]
+    assert err.splitlines()[1:] == [
+        f'  File "{tmp_path}/prog.py", line 4, in <module>',
+        "    time.sleep(60)",
+        "KeyboardInterrupt",
+    ]
     assert process.returncode == -signal.SIGINT
 
 
 def test_changed_while_running(tmp_path):
-    write(tmp_path, "prog.py", "import helper\nopen(__file__, 'a').write('# more')\nopen(helper.__file__, 'w').write('')\nprint(helper.f())\n")
+    write(
+        tmp_path,
+        "prog.py",
+        "import helper\nopen(__file__, 'a').write('# more')\nopen(helper.__file__, 'w').write('')\nprint(helper.f())\n",
+    )
     write(tmp_path, "helper.py", "def f():\n    return 3\n")
     assert run(["-m", "secondpass", "run", "prog.py"], tmp_path).out == "3\n"
 

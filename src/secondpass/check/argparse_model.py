@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .containers import is_concrete
 from .library import models
 from .machine import Machine
 from .values import Class, External, Object, Unknown
@@ -46,7 +45,7 @@ def _add(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     else:
         value = None if action in (None, "store") else Unknown(("option", name), plain=True)
     if name not in options or "default" in kwargs:
-        options[name] = value if is_concrete(value) or isinstance(value, Unknown) else value
+        options[name] = value
     return Unknown(plain=True)
 
 

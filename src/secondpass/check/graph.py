@@ -246,20 +246,20 @@ class Engine:
         goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
         reached, maybe = self._reach(nodes)
         certain = reached if goals is None else self._between(reached, goals)
-        record = dict(
-            when=when,
-            kind=kind,
-            roots=tuple(n.number for n in nodes),
-            inputs=None if goals is None else tuple(n.number for n in goals),
-            retain=retain is True or (retain is False and create is True),
-            create=create is True,
-            place=place,
-            stack=stack,
-            walked=frozenset(n.number for n in certain if not n.opaque),
-            iteration=iteration,
-            loops=loops,
-            nested=nested,
-        )
+        record = {
+            "when": when,
+            "kind": kind,
+            "roots": tuple(n.number for n in nodes),
+            "inputs": None if goals is None else tuple(n.number for n in goals),
+            "retain": retain is True or (retain is False and create is True),
+            "create": create is True,
+            "place": place,
+            "stack": stack,
+            "walked": frozenset(n.number for n in certain if not n.opaque),
+            "iteration": iteration,
+            "loops": loops,
+            "nested": nested,
+        }
         dim = maybe | {n for n in reached if n.opaque}
         if goals is not None and certain.isdisjoint(goals):
             dim |= reached  # how it gets to what it was asked for cannot be told

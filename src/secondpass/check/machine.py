@@ -208,7 +208,7 @@ class Machine:
             if size is None:
                 return True if len(value) else None
             return size > 0
-        if isinstance(value, _values.Tensor) or (isinstance(value, _values.Stream)):
+        if isinstance(value, (_values.Tensor, _values.Stream)):
             return None
         return True
 

@@ -109,7 +109,7 @@ def _method(
     if name in _SAME:
         return _converted(m, tensor, name, args, kwargs)
     if name in CREATION:
-        return Tensor(True if kwargs.get("requires_grad") is True else False)
+        return Tensor(kwargs.get("requires_grad") is True)
     if name.endswith("_") and not name.startswith("_") and name[:-1]:
         return operate_in_place(m, name[:-1], tensor, args, base_name(node))
     if name in ("split", "chunk", "unbind", "tensor_split", "split_with_sizes"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -327,7 +328,7 @@ def instance_of(m: Machine, value: Any, kind: Any) -> bool | None:
     }.get(last)  # fmt: skip
     if real is None:
         return False if is_concrete(value) or isinstance(value, (list, dict, tuple)) else None
-    if isinstance(value, (Stream, Module, Function, Bound)) and last not in ("Callable",):
+    if isinstance(value, (Stream, Module, Function, Bound)) and last != "Callable":
         return None
     return isinstance(value, real)
 
@@ -490,8 +491,7 @@ def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
 def _count(m: Machine, args: Args, kwargs: Words) -> Any:
     start = args[0] if args and isinstance(args[0], int) else 0
     counter = iter(range(start, 1_000_000_000))
-    made = Stream(lambda: counter, None, generator=True)
-    return made
+    return Stream(lambda: counter, None, generator=True)
 
 
 @function("itertools.chain", "itertools.chain.from_iterable")
@@ -548,7 +548,7 @@ def _repeat(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("itertools.pairwise")
 def _pairwise(m: Machine, args: Args, kwargs: Words) -> Any:
     found, whole = _some(m, args[0])
-    made = List(list(zip(found, found[1:], strict=False)), m.short)
+    made = List(list(itertools.pairwise(found)), m.short)
     made.loose = not whole
     return made
 

@@ -50,7 +50,7 @@ def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> A
     if name in NO_HISTORY:
         return without_history(m, "compare", args)
     name = _meant(name, args, kwargs)
-    if name in ("dropout",) and (kwargs.get("training") is False or (len(args) > 2 and args[2] is False)):
+    if name == "dropout" and (kwargs.get("training") is False or (len(args) > 2 and args[2] is False)):
         return args[0]
     parts = composed(name)
     if parts is not None and row(name) is None:
@@ -123,7 +123,8 @@ def _evaluate(m: Machine, node: ast.expr, values: dict[str, Any]) -> Any:
     if isinstance(node, ast.Subscript):
         found = _evaluate(m, node.value, values)
         return found[0] if isinstance(found, tuple) else found
-    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Name)
     found = row(node.func.id)
     assert found is not None, node.func.id
     inputs = [_evaluate(m, a, values) for a in node.args]
@@ -296,7 +297,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
-    if records and needs is not False and name not in ("zero",):
+    if records and needs is not False and name != "zero":
         store.version += 1
         before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
         before.store.version = store.version - 1

@@ -28,7 +28,13 @@ FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif")
 @click.option("--statistics", is_flag=True, help="Print counts per cause instead of findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with status 0 even when there are findings.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
-@click.option("--with", "evidence", type=click.Path(exists=True, dir_okay=False), metavar="RUN.JSON", help="Confirm or withdraw findings by what a run saw.")  # fmt: skip
+@click.option(
+    "--with",
+    "evidence",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="RUN.JSON",
+    help="Confirm or withdraw findings by what a run saw.",
+)
 @click.option(
     "--baseline", type=click.Path(dir_okay=False), metavar="FILE", help="Leave out the findings listed there."
 )

@@ -211,6 +211,5 @@ class _Walk:
         row = [next(shared) if t else d for t, d in zip(self.trunk, self.direct[number], strict=True)]
         # Walked together with others, a loss that does not depend on an input gives zeros; alone it gives nothing.
         return tuple(
-            None if t and not r else value
-            for t, r, value in zip(self.trunk, self.reached[number], row, strict=True)
+            None if t and not r else value for t, r, value in zip(self.trunk, self.reached[number], row, strict=True)
         )

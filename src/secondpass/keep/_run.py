@@ -33,6 +33,7 @@ from ._unit import Unit
 
 __all__ = ["Run"]
 
+
 class _Token:
     __slots__ = ("number", "run")
 

@@ -115,8 +115,8 @@ def explain(reuse: Reuse) -> Finding:
     foreign_first = len(first_reaches) > 1
     where = freed if foreign_first else reuse.used
     message = (
-        f"{shown} goes through two networks' passes: the backward at {freed.place} freed its history, "
-        f"and the one at {reuse.used.place} needs it again."
+        f"{shown} goes through two networks' passes: the first backward freed its history, "
+        "and the second one needs it again."
     )
     remedies = [
         remedy(

@@ -121,8 +121,7 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         freed = (known or can or [None])[-1]  # type: ignore[list-item]
     name = failure.names[0] if failure.names else ""
     what = quoted(node.op if node is not None else None, "an operation")
-    at = f" by the backward at {freed.place}" if freed is not None else " by an earlier backward"
-    message = f"The saved tensors of {what} are read, but they were freed{at}."
+    message = f"The saved tensors of {what} are read, but an earlier backward has freed them."
     remedies = [
         remedy(
             "reorder",

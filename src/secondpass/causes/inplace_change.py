@@ -91,9 +91,10 @@ def _explain(change: Changed) -> Finding:
     name = write.target if write and write.target else change.failure.names[0] if change.failure.names else ""
     shown = quoted(name, "a tensor")
     how = f" by `{write.how}`" if write is not None and write.how else ""
-    at = f" at {write.place}" if write is not None and write.place is not None else ""
-    op = change.node.op if change.node is not None else "an earlier operation"
-    message = f"{shown} is changed in place{how}{at}, but {op} had saved it and its backward needs the old values."
+    # An in-place change of a view is recorded under a name that says nothing to its author.
+    known = change.node is not None and not change.node.op.endswith("CopySlices")
+    op = change.node.op if change.node is not None and known else "an earlier operation"
+    message = f"{shown} is changed in place{how}, but {op} had saved it and its backward needs the old values."
     remedies = [
         remedy(
             "clone",

@@ -131,9 +131,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     root = root_text(trace, used)
     name = cut.name if cut is not None and cut.name else root
     how = _HOW.get(cut.kind, "its history ends there") if cut is not None else ""
-    at = f" at {cut.place}" if cut is not None and cut.place is not None else ""
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
-    message += f": {quoted(name, 'it')} loses it{at}; {how}." if cut is not None else "."
+    message += f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
     kind = "other" if cut is not None and cut.kind in ("argmax", "sample") else "keep-history"
     remedies = [
         remedy(

@@ -114,7 +114,7 @@ def _wasted(trace: Trace) -> list[Finding]:
         used = [p for p in passes if not p.wasted]
         if len(lost) >= 2 * _TIMES and len(used) >= _TIMES and len(lost) >= len(used):
             message = (
-                f"{len(lost)} of {len(passes)} backward passes at {passes[0].place} were in vain: their gradients were "
+                f"{len(lost)} of {len(passes)} backward passes were in vain: their gradients were "
                 "cleared before a step used them."
             )
             remedies = [

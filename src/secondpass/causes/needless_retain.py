@@ -124,7 +124,7 @@ def _explain(passes: list[Pass]) -> Finding:
     place = passes[0].place
     kept = max((p.kept_bytes or 0 for p in passes), default=0)
     cost = f"; it kept {size(kept)} of buffers alive" if kept else ""
-    message = f"retain_graph=True at {place} is not needed: no later pass walked that graph again{cost}."
+    message = f"retain_graph=True is not needed: no later pass walked that graph again{cost}."
     remedies = [
         remedy(
             "drop-retain",

@@ -158,9 +158,8 @@ def _explain(change: Changed) -> Finding:
     root = root_text(trace, change.used)
     shown = quoted(write.target if write else None, "a parameter")
     by = f"{quoted(change.step.optimizer, 'an optimizer')}.step()" if change.step is not None else "an in-place change"
-    at = f" at {write.place}" if write is not None and write.place is not None else ""
     message = (
-        f"{by}{at} changed {shown} after the forward of {quoted(root, 'this loss')}, "
+        f"{by} changed {shown} after the forward of {quoted(root, 'this loss')}, "
         "whose backward still needs the old values."
     )
     reorder = remedy(

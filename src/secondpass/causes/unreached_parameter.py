@@ -188,7 +188,7 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
             continue  # never run, or cut where the source does not show it: not certain
         message = (
             f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: "
-            f"its output is cut off at {place}."
+            f"its output is cut off."
         )
         remedies = [
             remedy(

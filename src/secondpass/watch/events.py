@@ -67,22 +67,23 @@ class Ledger:
         self.steps = 0
         self._head: list[Any] = []
         self._tail: deque[Any] = deque(maxlen=_TAIL)
-        self.sites: dict[tuple[Any, ...], list[Any]] = {}
+        self.pass_sites: dict[tuple[Any, ...], list[Any]] = {}
+        self.step_sites: dict[tuple[Any, ...], list[Any]] = {}
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock - 1
 
-    def site(self, key: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
+    def site(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], list[Any]]) -> tuple[tuple[Any, ...], int]:
         """A call site, one object for all its visits, and how many there were with this one.
 
         Sites are places in source, so they are few; a program that makes new ones without end is not counted exactly.
         """
-        entry = self.sites.get(key)
+        entry = sites.get(key)
         if entry is None:
-            if len(self.sites) > 10_000:
-                self.sites.clear()
-            entry = self.sites[key] = [key, 0]
+            if len(sites) > 10_000:
+                sites.clear()
+            entry = sites[key] = [key, 0]
         entry[1] += 1
         return entry[0], entry[1]
 

@@ -141,12 +141,26 @@ class Session:
                 "python": platform.python_version(),
             },
             program=program or {"pid": os.getpid()},
-            passes={"count": self.watcher.ledger.passes, "steps": self.watcher.ledger.steps},
+            passes={"count": self.watcher.ledger.passes, "steps": self.watcher.ledger.steps, "sites": self._sites()},
         )
+
+    def _sites(self) -> list[dict[str, Any]]:
+        """Where passes were made, and how often: `check --with` weighs its findings by it."""
+        found: dict[tuple[str, int], int] = {}
+        for key, count in list(self.watcher.ledger.pass_sites.values())[:1000]:
+            for place in self.watcher.files.places(key)[:1]:
+                found[place.file, place.line] = found.get((place.file, place.line), 0) + count
+        return [{"file": file, "line": line, "count": count} for (file, line), count in found.items()]
 
 
 def with_edits(finding: Finding, sources: dict[str, str]) -> Finding:
-    """The finding with its remedies as edits, where the parts that work them out are installed."""
+    """The finding with its remedies as edits, where the parts that work them out are installed.
+
+    Where history was reused but it is not known where it was built (inside a framework's own loop, say), no line can be
+    pointed at for sure: then there is advice, and no edit.
+    """
+    if finding.code.startswith("SP1") and finding.severity == "error" and finding.built is None:
+        return finding
     try:
         from ..remedies import attach
 

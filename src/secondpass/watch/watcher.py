@@ -140,7 +140,7 @@ class Watcher:
         depth = getattr(self._depth, "value", 0)
         frame: FrameType | None = sys._getframe(3)
         ledger = self.ledger
-        key, iteration = ledger.site(self.files.key(frame))
+        key, iteration = ledger.site(self.files.key(frame), ledger.pass_sites)
         note = PassNote(
             ledger.tick(),
             "backward" if kwargs.get("accumulate_grad", True) else "grad",
@@ -281,7 +281,7 @@ class Watcher:
 
     def _step_begins(self, optimizer: Any) -> None:
         ledger = self.ledger
-        key, iteration = ledger.site(self.files.key(sys._getframe(3)))
+        key, iteration = ledger.site(self.files.key(sys._getframe(3)), ledger.step_sites)
         note = StepNote(ledger.tick(), key, _peek(), self.log.position() if self.log is not None else 0)
         note.iteration = iteration
         ledger.steps += 1

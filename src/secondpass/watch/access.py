@@ -10,13 +10,11 @@ import torch
 
 from .events import PassNote
 from .failure import kind_of
-from .graph import LEAF, is_leaf, spent, walk
+from .graph import LEAF, is_leaf, room, spent, walk_young
 from .names import Snapshot
 from .watcher import Watcher
 
 __all__ = ["Access"]
-
-_LIMIT = 50_000
 
 
 class _Failed:
@@ -35,7 +33,7 @@ class Access:
         note = PassNote(watcher.ledger.clock, "access", key, 0, torch.autograd._get_sequence_nr(), 0)  # type: ignore[attr-defined]
         self.failed: Any = _Failed(note, error)
         self.failing = node
-        self.nodes = (walk([node], _LIMIT) or {node: ()}) if node is not None else {}
+        self.nodes = (walk_young([node], room())) if node is not None else {}
         self.number = {n: watcher.number(n) for n in self.nodes}
         self.spent = {n: None if is_leaf(n) else spent(n) for n in self.nodes}
         self.tensors: dict[str, torch.Tensor] = {}

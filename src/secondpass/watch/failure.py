@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .events import PassNote
-from .graph import buffers, edges, is_leaf, spent, walk
+from .graph import buffers, edges, is_leaf, room, spent, walk, walk_young
 from .names import Snapshot, look
 from .replay import changed, order
 from .walks import executed
@@ -29,7 +29,6 @@ _KINDS = (
     ("does not currently support double backward", "double-backward"),
     ("appears to not have been used in the graph", "unused"),
 )
-_LIMIT = 1_500_000
 _RECENT = 12
 
 
@@ -63,7 +62,7 @@ class Graph:
         self.tensors: dict[str, torch.Tensor] = {}
         self.shot: Snapshot = look(failed.frames or watcher.files.frames(failed.frame), self.tensors)
         self.roots = edges(failed.outputs)
-        self.nodes = walk(self.roots, _LIMIT) or {}
+        self.nodes = walk_young(self.roots, room())
         self.wanted = executed(self.nodes, edges(failed.inputs))
         self.number: dict[Any, int] = {}
         self._count()
@@ -101,7 +100,7 @@ class Graph:
             roots = [alive[r] for r in note.roots if r in alive]
             if len(roots) != len(note.roots) or not roots:
                 continue
-            graph = walk(roots, _LIMIT // 10)
+            graph = walk(roots, room() // 4)
             if graph is None:
                 continue
             inputs = [alive[i] for i in note.inputs or () if i in alive]

@@ -5,11 +5,17 @@ NOTE [ Reading a graph without touching it ]
 1. `_saved_x` of a live node unpacks the buffer: with saved-tensor hooks (checkpoint, offload) that runs user code. So
    only `_raw_saved_x` is read, and `_saved_x` only where the raw buffer is empty and has no hook.
 2. A buffer that is empty and whose `_saved_x` raises was freed; one whose `_saved_x` is None never held anything.
-3. Lists of buffers and the `saved_tensors` of Python Functions raise as soon as they are read when freed.
+3. Every node that Python has once seen keeps a Python object until it dies, and such nodes die one inside the other: a
+   long chain of them overflows the stack when the user drops it (about 160 bytes a node; torchviz and others die of it
+   too). So no more nodes are touched than there is `room` for, the youngest first, whoever asks.
+4. Lists of buffers and the `saved_tensors` of Python Functions raise as soon as they are read when freed.
 """
 
 from __future__ import annotations
 
+import heapq
+import sys
+import threading
 import weakref
 from collections.abc import Iterable
 from functools import cache
@@ -18,7 +24,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
-__all__ = ["LEAF", "Leaves", "buffers", "edges", "is_leaf", "spent", "walk"]
+__all__ = ["LEAF", "Leaves", "buffers", "edges", "is_leaf", "room", "spent", "walk", "walk_young"]
 
 LEAF = 2**64 - 1
 """The number that every AccumulateGrad node carries."""
@@ -45,6 +51,43 @@ def edges(outputs: Iterable[Any]) -> list[Any]:
         if node is not None:
             found.append(node)
     return found
+
+
+def room() -> int:
+    """How many nodes may be touched from this thread (rule 3), with a wide margin."""
+    stack = threading.stack_size()
+    if not stack and (threading.current_thread() is threading.main_thread() or sys.platform == "linux"):
+        stack = _main_stack()
+    return min(20_000, (stack or 512 * 1024) // 400)
+
+
+def _main_stack() -> int:
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    except (ImportError, ValueError, OSError):
+        return 1024 * 1024
+    return 8 * 1024 * 1024 if limit < 0 else min(limit, 8 * 1024 * 1024)
+
+
+def walk_young(roots: Iterable[Any], limit: int) -> dict[Any, tuple[Any, ...]]:
+    """The youngest nodes behind some nodes with their parents: all of them, or the first `limit` by age."""
+    seen: dict[Any, tuple[Any, ...]] = {}
+    heap = [(-n._sequence_nr(), k, n) for k, n in enumerate(roots)]
+    heapq.heapify(heap)
+    tie = len(heap)
+    while heap and len(seen) < limit:
+        node = heapq.heappop(heap)[2]
+        if node in seen:
+            continue
+        parents = tuple([n for n, _ in node.next_functions if n is not None])
+        seen[node] = parents
+        for parent in parents:
+            if parent not in seen:
+                tie += 1
+                heapq.heappush(heap, (-parent._sequence_nr(), tie, parent))
+    return seen
 
 
 def walk(roots: Iterable[Any], limit: int) -> dict[Any, tuple[Any, ...]] | None:
@@ -90,7 +133,7 @@ def spent(node: Any) -> bool | None:
         try:
             raw = getattr(node, name)
         except RuntimeError:
-            return True  # rule 3
+            return True  # rule 4
         except AttributeError:
             continue
         for one in raw if isinstance(raw, (list, tuple)) else (raw,):

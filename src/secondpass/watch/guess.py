@@ -17,14 +17,12 @@ from types import FrameType
 from typing import Any
 
 from ..causes._source import Source, assigned
-from .graph import edges, is_leaf, spent, walk
+from .graph import edges, is_leaf, room, spent, walk_young
 from .history import source
 from .names import look
 from .watcher import Watcher
 
 __all__ = ["Guess"]
-
-_LIMIT = 200_000
 
 
 class Guess:
@@ -37,7 +35,7 @@ class Guess:
         self.name: tuple[str, int] | None = None
         """The name that held the state of the last iteration, and its node then."""
         own = edges(outputs)
-        self.graph = walk(own, _LIMIT) or {}
+        self.graph = walk_young(own, room())
         self.roots = tuple(watcher.number(n) for n in own)  # rule 4
         self.border = max((n._sequence_nr() for n in own if not is_leaf(n)), default=0)
         if key:
@@ -71,7 +69,7 @@ class Guess:
             if node is None or node not in self.graph:
                 continue
             kind = [node.name(), *(p.name() for p in self.graph[node])]
-            behind = walk(self.graph[node], _LIMIT) or {}
+            behind = walk_young(self.graph[node], room())
             same = [n for n, parents in behind.items() if [n.name(), *(p.name() for p in parents)] == kind]
             # One operation comes again once per iteration; a stack of equal layers comes again within one.
             if same and len(kind) > 1:

@@ -25,14 +25,14 @@ from typing import Any
 
 import torch
 
-from .graph import spent, walk
+from .graph import room, spent, walk
 from .walks import kept_bytes
 
 __all__ = ["Seen", "Snapshot", "look"]
 
 _DEPTH = 5
 _BUDGET = 4000
-_WALK = 5000
+_WALK = 2000
 _MEASURED = (4, 8, 16)
 _ENDS = 6
 _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
@@ -223,7 +223,7 @@ class _Look:
         if numbers:
             held = Held(name, "slot", count, min(numbers), chain, self.function)
             # What one more tensor costs is measured now and then only: it takes a walk.
-            graph = walk([self.last], _WALK) if self.last is not None and count in _MEASURED else None
+            graph = walk([self.last], min(_WALK, room() // 4)) if self.last is not None and count in _MEASURED else None
             if graph is not None:
                 held.nodes, held.bytes = len(graph), kept_bytes(graph)
             self.shot.holders.append(held)

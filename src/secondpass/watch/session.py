@@ -18,6 +18,7 @@ from ..record import Finding, Report, Trace
 from .access import Access
 from .events import PassNote
 from .failure import Failed, Graph
+from .graph import room
 from .lines import Log
 from .trace import build
 from .watcher import Watcher
@@ -61,8 +62,14 @@ class Session:
             if sum(times for _, times in self._swallowed.values()) >= _EXPLAINED:
                 return self._again(failed)
             graph = Graph(failed, self.watcher)
+            too_deep = graph.failing is None and len(graph.nodes) >= room()
             self._conclude(build(self.watcher, graph), error)
             del graph
+            if too_deep and not self._open and hasattr(error, "add_note"):
+                error.add_note(
+                    f"\nsecondpass: the graph of this pass has more than {room():,} nodes, more than can be looked at without "
+                    "harm;\nrun it with shorter sequences (or fewer steps) to see what was reused."
+                )
         finally:
             failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
 

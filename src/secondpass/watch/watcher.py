@@ -26,7 +26,7 @@ from torch.compiler import is_compiling
 from .events import Ledger, PassNote, Reused, StepNote
 from .files import Files
 from .grads import Grads
-from .graph import LEAF, Leaves, edges, is_leaf, walk
+from .graph import LEAF, Leaves, edges, is_leaf, room, walk
 from .lines import Log
 from .names import look
 from .walks import beyond_sums, executed, kept_bytes
@@ -34,7 +34,7 @@ from .walks import beyond_sums, executed, kept_bytes
 __all__ = ["Watcher"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
-_WALK = 20_000
+_DEEP = 2
 # Gradients are followed through the first passes, and later through a few steps of every so many.
 _FOLLOWED, _EVERY, _WINDOW = 128, 64, 4
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
@@ -62,6 +62,8 @@ class Watcher:
         self._step: StepNote | None = None
         self._following = True
         self._last_pass: PassNote | None = None
+        self._too_deep = 0
+        """How often a graph had more nodes than may be touched: see NOTE [ Reading a graph without touching it ]."""
         self._pid = os.getpid()
 
     # -- coming and going ------------------------------------------------------------------------------------------
@@ -218,7 +220,8 @@ class Watcher:
                     held.add(self.leaves.call(parameter, f"{name}.{inner}"))
         self.leaves.held = held or self.leaves.held
         note.shot.optimizers, note.shot.modules = [], []
-        graph = walk(roots, _WALK)
+        graph = walk(roots, room() // 2) if self._too_deep < _DEEP else None
+        self._too_deep += graph is None
         if graph is not None:
             ran = executed(graph, inputs)
             note.walked = frozenset(self.number(n) for n in ran)
@@ -248,7 +251,9 @@ class Watcher:
         found = []
         for n in sorted(again, key=lambda n: -n._sequence_nr())[:64]:
             leaves = tuple(
-                self.leaves.number(x.variable) for x in walk([n], _WALK) or () if is_leaf(x) and x.variable is not None
+                self.leaves.number(x.variable)
+                for x in walk([n], room() // 2) or ()
+                if is_leaf(x) and x.variable is not None
             )
             found.append((n._sequence_nr(), n.name(), leaves, n in bent))
         return tuple(found)

@@ -178,7 +178,8 @@ def test_pytest_explains_and_warns(tmp_path):
     plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "program.py")
     done = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass"))
     assert done.returncode == 1
-    assert done.stdout.count("SP101 repeated-backward") == 1, done.stdout
+    # In CI pytest shows a message whole in its summary too.
+    assert done.stdout.count("SP101 repeated-backward") == 1 + ("CI" in os.environ), done.stdout
     assert "SecondPassWarning: SP403 missing-zero-grad" in done.stdout, done.stdout
     assert "1 failed, 2 passed" in done.stdout
 

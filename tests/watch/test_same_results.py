@@ -30,6 +30,7 @@ def _print_digests():
     found = {}
     def put(name, t):
         t = t.detach()
+        t = t.to_dense() if t.is_sparse else t
         found[name] = hashlib.sha256(t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest() if t.numel() else "empty"
     for name, value in list(vars(sys.modules["__main__"]).items()):
         if isinstance(value, torch.nn.Module):

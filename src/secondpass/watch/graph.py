@@ -45,7 +45,8 @@ def edges(outputs: Iterable[Any]) -> list[Any]:
         if isinstance(out, torch.Tensor):
             node = out.grad_fn
             if node is None and out.requires_grad:
-                node = torch.autograd.graph.get_gradient_edge(out).node
+                with torch.enable_grad():  # a leaf's node is found by recording something on it
+                    node = torch.autograd.graph.get_gradient_edge(out).node
         else:
             node = getattr(out, "node", None)
         if node is not None:

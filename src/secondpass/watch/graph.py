@@ -45,13 +45,21 @@ def edges(outputs: Iterable[Any]) -> list[Any]:
         if isinstance(out, torch.Tensor):
             node = out.grad_fn
             if node is None and out.requires_grad:
-                with torch.enable_grad():  # a leaf's node is found by recording something on it
-                    node = torch.autograd.graph.get_gradient_edge(out).node
+                node = _leaf_node(out)
         else:
             node = getattr(out, "node", None)
         if node is not None:
             found.append(node)
     return found
+
+
+def _leaf_node(leaf: torch.Tensor) -> Any:
+    """A leaf's node, which is found by recording something on it; None where nothing can be recorded."""
+    try:
+        with torch.enable_grad():
+            return torch.autograd.graph.get_gradient_edge(leaf).node
+    except (AttributeError, RuntimeError):
+        return None
 
 
 def room() -> int:

@@ -45,7 +45,7 @@ PARTS = [
     ("session.build", True),
     ("session.diagnose", True),
     ("failure.look", True),
-    ("failure.walk", True),
+    ("failure.walk_young", True),
     ("failure.order", True),
     ("failure.spent", True),
     ("trace._Builder", True),

@@ -11,7 +11,6 @@ NOTE [ It must not hurt ]
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -64,7 +63,6 @@ class Watcher:
         self._last_pass: PassNote | None = None
         self._too_deep = 0
         """How often a graph had more nodes than may be touched: see NOTE [ Reading a graph without touching it ]."""
-        self._pid = os.getpid()
 
     # -- coming and going ------------------------------------------------------------------------------------------
 

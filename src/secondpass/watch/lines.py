@@ -149,15 +149,6 @@ class Log:
             at -= 1
         return found
 
-    def counts(self, position: int, loops: set[int]) -> dict[int, int]:
-        """How often each of some loops had begun an iteration by a position (since the log's beginning)."""
-        totals = dict.fromkeys(loops, 0)
-        for value in self.marks[: max(0, position - self.dropped + 1)]:
-            i = value & _MASK
-            if i in totals:
-                totals[i] += 1
-        return totals
-
     def between(self, start: int, end: int) -> list[tuple[int, Statement]]:
         """The statements begun in a stretch of the log, with their positions."""
         first = max(0, start - self.dropped)

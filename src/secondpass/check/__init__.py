@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds the faults that `run` finds by reading the code: it is neither imported nor executed, and torch is not needed."""
 
-from ._link import link
 from .read import Settings, read
 
 __all__ = ["Settings", "read"]
-
-link()

@@ -91,7 +91,7 @@ def _append(m: Machine, box: List, value: Any = None, *_: Any) -> None:
 
 
 def _extend(m: Machine, box: List, values: Any = (), *_: Any) -> None:
-    items = iterate(m, values)
+    items = iterate(m, List(values) if values is box else values)
     if items.length is None:
         box.loose = True
     for index, value in enumerate(items):

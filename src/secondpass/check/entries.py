@@ -4,27 +4,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from .attributes import get_attribute
 from .calls import call, instantiate
 from .machine import Frame, Machine, Scope
+from .project import Project
 from .values import Class, Function, Object, Unknown
 
-__all__ = ["GATE", "as_function", "as_program", "functions", "is_training", "uncalled"]
-
-GATE = re.compile(
-    r"\.\s*backward\s*\(|\bbackward\s*\(|autograd\s*\.\s*grad\b|\bgrad\s*\(|\btraining_step\b|\bcompute_loss\b"
-)
-"""Text without which a file trains nothing."""
-
-
-def is_training(text: str) -> bool:
-    """Whether a file may hold training code: tells at once, without parsing."""
-    return (bool(GATE.search(text)) and "torch" in text) or "LightningModule" in text
-
+__all__ = ["acts", "as_function", "as_program", "functions", "uncalled"]
 
 def as_program(file: str) -> Any:
     """Starts a file as a program."""
@@ -33,6 +22,42 @@ def as_program(file: str) -> Any:
         m.execute(m.module("__main__", file))
 
     return start
+
+
+_VERBS = {"backward", "grad", "fit", "train", "manual_backward"}
+
+
+def acts(project: Project, file: str, tree: ast.Module) -> bool:
+    """Whether a file does anything by itself, when it is run or imported, that could train.
+
+    Outside of all functions it uses something of the project, or calls something that trains. Decorators do not count.
+    """
+    own: set[str] = set()
+    used: set[str] = set()
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            own.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            own.add(node.name)
+            todo.extend(node.body)
+        elif isinstance(node, ast.Import):
+            own.update((a.asname or a.name).partition(".")[0] for a in node.names if project.module_file(a.name, file, 0))
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or project.module_file(node.module or "", file, 0):
+                own.update(a.asname or a.name for a in node.names)
+        elif isinstance(node, ast.Name):
+            used.add(node.id)
+        elif isinstance(node, ast.AnnAssign):
+            todo.extend(n for n in (node.target, node.value) if n is not None)
+        elif not isinstance(node, ast.Lambda):
+            if isinstance(node, ast.Call):
+                used.add("*")  # perhaps a name that `from x import *` brought
+                if isinstance(node.func, ast.Attribute) and node.func.attr in _VERBS:
+                    return True
+            todo.extend(ast.iter_child_nodes(node))
+    return not used.isdisjoint(own) or not used.isdisjoint(_VERBS)
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .ignore import Patterns, read_gitignore
 
-__all__ = ["collect", "project_root", "shown_name"]
+__all__ = ["Roots", "collect", "shown_name"]
 
 _NEVER = {
     ".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "__pycache__", "node_modules", ".mypy_cache",
@@ -97,22 +97,39 @@ def _ignored(path: str, is_folder: bool, ignores: list[Patterns]) -> bool:
     return bool(answer)
 
 
-def project_root(path: str, given: list[str]) -> str:
-    """The folder from which imports are resolved: the nearest project above, or else the folder that was given."""
-    here = Path(path).resolve().parent
-    for folder in (here, *here.parents):
-        if any((folder / mark).exists() for mark in _MARKS):
-            return str(folder)
-    for top in given:
-        base = Path(top).resolve()
-        base = base if base.is_dir() else base.parent
-        if here == base or base in here.parents:
-            return str(base)
-    return str(here)
+class Roots:
+    """The folders from which imports are resolved."""
+
+    def __init__(self, given: list[str]) -> None:
+        bases = [Path(top).resolve() for top in given]
+        self._given = [base if base.is_dir() else base.parent for base in bases]
+        self._marked: dict[Path, Path | None] = {}
+        self._found: dict[str, str] = {}
+
+    def of(self, file: str) -> str:
+        """The nearest project above a file, or else the folder that was given."""
+        folder = os.path.dirname(file)
+        if folder not in self._found:
+            self._found[folder] = str(self._root(Path(folder).resolve()))
+        return self._found[folder]
+
+    def _root(self, here: Path) -> Path:
+        marked = self._mark(here)
+        if marked is not None:
+            return marked
+        return next((base for base in self._given if here == base or base in here.parents), here)
+
+    def _mark(self, folder: Path) -> Path | None:
+        if folder not in self._marked:
+            if any((folder / mark).exists() for mark in _MARKS):
+                self._marked[folder] = folder
+            else:
+                self._marked[folder] = None if folder.parent == folder else self._mark(folder.parent)
+        return self._marked[folder]
 
 
 def shown_name(path: str) -> str:
     """A path as findings show it: relative to the working directory where it lies below it."""
     absolute = os.path.abspath(path)
-    here = os.getcwd()
-    return os.path.relpath(absolute, here) if absolute.startswith(here + os.sep) else path
+    here = os.getcwd() + os.sep
+    return absolute[len(here) :] if absolute.startswith(here) else path

@@ -263,12 +263,13 @@ class Engine:
         dim = maybe | {n for n in reached if n.opaque}
         if goals is not None and certain.isdisjoint(goals):
             dim |= reached  # how it gets to what it was asked for cannot be told
+        unread = any(r.node is None and r.leaf is None and r.needs is None for r in roots)
         self._doubt_retains(dim)
         if record["retain"]:
             self._retained.append((len(self.passes), reached | maybe))
-            if dim:
+            if dim or unread:
                 self.needed.add(place)  # what cannot be read may use the graph again
-        self.doubtful = self.doubtful or bool(dim)
+        self.doubtful = self.doubtful or bool(dim) or unread
         refused = self._refusal(roots, nodes, certain)
         if refused:
             failure, message = refused
@@ -279,7 +280,7 @@ class Engine:
         self._spend(certain, maybe, frees, retain is None or create is None)
         if kind == "backward":
             # Behind a call that could not be read, any parameter may have been used.
-            self._gather(certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim else maybe, inputs)
+            self._gather(certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim or unread else maybe, inputs)
         return [n for n in certain if n.leaf is None]
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:

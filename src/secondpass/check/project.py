@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Project:
         self._facts: dict[int, Any] = {}
         self._found: dict[tuple[str, str, int, bool], str | None] = {}
         self._real: dict[str, str] = {}
+        self._folders: dict[str, frozenset[str]] = {}
 
     # files ------------------------------------------------------------------------------------------------------------
 
@@ -59,6 +61,17 @@ class Project:
         except OSError:
             return None
 
+    def stamp(self, file: str) -> tuple[int, int]:
+        """Size and time of a file; the time is 0 where it says nothing."""
+        path = self.real(file)
+        if self.texts and os.path.abspath(path) in self.texts:
+            return 0, 0
+        try:
+            stat = os.stat(path)
+        except OSError:
+            return 0, 0
+        return stat.st_size, stat.st_mtime_ns
+
     def tree(self, file: str) -> ast.Module | None:
         """The syntax tree of a file."""
         source = self.source(file)
@@ -89,8 +102,11 @@ class Project:
             for _ in range(level - 1):
                 here = os.path.dirname(here)
             return self._at(here, parts)
-        if not parts:
+        if not parts or parts[0] in _LIBRARIES:
             return None
+        if parts[0] in sys.stdlib_module_names:
+            # Only a file beside the program itself comes before the standard library.
+            return None if os.path.isfile(os.path.join(here, "__init__.py")) else self._at(here, parts)
         top = os.path.abspath(self.root) if self.root else here
         folder = here
         for _ in range(8):
@@ -105,11 +121,26 @@ class Project:
         return None
 
     def _at(self, folder: str, parts: list[str]) -> str | None:
-        base = os.path.join(folder, *parts)
-        for path in (base + ".py", os.path.join(base, "__init__.py")):
-            if os.path.isfile(path):
-                return self.add(path)
+        for part in parts[:-1]:
+            if part not in self._names(folder):
+                return None
+            folder = os.path.join(folder, part)
+        names = self._names(folder)
+        for path in ((*parts[-1:], "__init__.py"), (f"{parts[-1]}.py",) if parts else ()):
+            if path and (path[0] in names) and os.path.isfile(full := os.path.join(folder, *path)):
+                return self.add(full)
         return None
+
+    def _names(self, folder: str) -> frozenset[str]:
+        """What a folder holds: asked for every import, looked up once."""
+        found = self._folders.get(folder)
+        if found is None:
+            try:
+                found = frozenset(os.listdir(folder))
+            except OSError:
+                found = frozenset()
+            self._folders[folder] = found
+        return found
 
     # facts about syntax -----------------------------------------------------------------------------------------------
 
@@ -170,6 +201,9 @@ class Project:
             facts[kind] = find()
         return facts[kind]
 
+
+_LIBRARIES = frozenset("torch numpy transformers accelerate lightning pytorch_lightning lightning_fabric".split())
+"""What these names mean is known, wherever their own code may lie."""
 
 _SHOWING = set(
     "print format append write info log item join add_scalar save flush debug update_postfix set_postfix round str int "

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import __version__
 from ..record import Finding, Report
-from .files import collect, project_root
-from .reader import LIMIT
+from .files import Roots, collect
 from .sources import decode
 from .suppress import is_silenced, wanted
 from .workers import read_all
 
 __all__ = ["Settings", "read"]
+
+LIMIT = 5.0
+"""Seconds of CPU for one file."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Settings:
     """Folder of the cache; None: no cache."""
     jobs: int | None = None
     limit: float = LIMIT
+    finish: Callable[[list[Finding]], list[Finding]] | None = None
+    """What is done to findings before they are kept in the cache: edits are worked out once."""
 
 
 def read(
@@ -41,8 +45,9 @@ def read(
     given = [str(p) for p in paths]
     files, notes = collect(given, list(settings.exclude), settings.respect_gitignore)
     projects: dict[str, list[str]] = {}
+    roots = Roots(given)
     for file in files:
-        projects.setdefault(project_root(file, given), []).append(file)
+        projects.setdefault(roots.of(file), []).append(file)
     outcome, count = read_all(projects, settings, texts or {})
     findings = [f for f in outcome.findings if wanted(f, settings.select, settings.ignore)]
     findings = [f for f in findings if not is_silenced(f, _text(f, texts or {}))]

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .cache import Cache, digest
 from .files import shown_name
+from .glance import survey
+from .outcome import Called, Outcome
 from .project import Project
-from .reader import Called, Outcome, read_functions, read_programs, survey
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .read import Settings
 
 __all__ = ["read_all"]
@@ -31,15 +32,15 @@ class _Pool:
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.jobs = settings.jobs or count
         self.limit = settings.limit
+        self.finish = settings.finish
         self._executor: Executor | None = None
 
     def run(self, project: Project, names: list[str], called: Called | None) -> dict[str, Outcome]:
         """Reads programs, or (with `called`) functions that were not called."""
         if self.jobs == 1 or len(names) < FEW or project.texts:
-            return _read(project, names, called, self.limit)
+            return _read(project, names, called, self.limit) if names else {}
         if self._executor is None:
-            method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-            self._executor = ProcessPoolExecutor(self.jobs, multiprocessing.get_context(method))
+            self._executor = _start(self.jobs)
         found: dict[str, Outcome] = {}
         # Several chunks per process even out long files; neighbours stay together, for they import the same files.
         size = max(1, -(-len(names) // (self.jobs * 4)))
@@ -54,6 +55,16 @@ class _Pool:
             self._executor.shutdown()
 
 
+def _start(jobs: int) -> Executor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    from . import reader  # what is loaded before the fork is loaded once
+
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context(method), initializer=reader.ready)
+
+
 _projects: dict[str, Project] = {}
 """In a worker: the project it read from last, with the trees it has parsed."""
 
@@ -66,6 +77,9 @@ def _chunk(root: str, names: list[str], called: Called | None, limit: float) -> 
 
 
 def _read(project: Project, names: list[str], called: Called | None, limit: float) -> dict[str, Outcome]:
+    # The interpreter takes longer to load than an unchanged project to look through.
+    from .reader import read_functions, read_programs
+
     return read_programs(project, names, limit) if called is None else read_functions(project, names, called, limit)
 
 
@@ -85,47 +99,39 @@ def _project(
     pool: _Pool, root: str, files: list[str], settings: Settings, texts: Mapping[str, str], outcome: Outcome
 ) -> int:
     project = Project(Path(root), shown_name, texts)
-    raw: dict[str, bytes | None] = {}
-
-    def content(file: str) -> bytes | None:
-        if file not in raw:
-            raw[file] = project.content(file)
-        return raw[file]
-
-    def glance(file: str) -> str | None:
-        data = content(shown_name(file))
-        return None if data is None else data.decode("utf-8", "replace")
-
-    found = survey(project, files, glance)
-    if not found.programs:
-        return 0
-    cache = Cache(settings.cache, root, files, content)
+    names = [project.add(file) for file in files]
+    cache = Cache(settings.cache, project, names)
+    found = survey(names, cache.glance)
     whole = Outcome()
     _pass(pool, project, cache, found.programs, None, whole)
-    _pass(pool, project, cache, found.trains, set(whole.called), whole)
+    _pass(pool, project, cache, found.trains, whole.called, whole)
     cache.save()
     outcome.add(whole)
     return len(found.programs)
 
 
 def _pass(pool: _Pool, project: Project, cache: Cache, names: list[str], called: Called | None, whole: Outcome) -> None:
+    extras = _extras(called)
+    entry = "{}" if called is None else "{} functions"
     todo: list[str] = []
+    found = Outcome()
     for name in names:
-        kept = cache.get(_entry(name, called), _extra(name, called))
+        kept = cache.get(entry.format(name), extras.get(name, ""))
         if kept is None:
             todo.append(name)
         else:
-            whole.add(kept)
+            found.add(kept)
     for name, part in pool.run(project, todo, called).items():
-        cache.put(_entry(name, called), part, _extra(name, called))
-        whole.add(part)
+        if pool.finish is not None:
+            part.findings = pool.finish(part.findings)
+        cache.put(entry.format(name), part, extras.get(name, ""))
+        found.add(part)
+    whole.add(found)
 
 
-def _entry(name: str, called: Called | None) -> str:
-    return name if called is None else f"{name} functions"
-
-
-def _extra(name: str, called: Called | None) -> str:
-    if called is None:
-        return ""
-    return digest(repr(sorted(line for file, line in called if file == name)).encode())
+def _extras(called: Called | None) -> dict[str, str]:
+    """What the reading of functions rests on besides files: the lines of each file that programs entered."""
+    lines: dict[str, list[int]] = {}
+    for file, line in called or ():
+        lines.setdefault(file, []).append(line)
+    return {file: digest(repr(sorted(found)).encode()) for file, found in lines.items()}

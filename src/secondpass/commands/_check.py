@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..check import Settings, read
-from ..record import Report
+from ..record import Finding, Report
 
 __all__ = ["Check"]
 
@@ -42,6 +42,7 @@ class Check:
             respect_gitignore=not self.options["no_respect_gitignore"] and self.config.get("respect-gitignore", True),
             cache=None if self.options["no_cache"] else CACHE,
             jobs=self.options["jobs"],
+            finish=_finish,
         )
 
     def run(self) -> int:
@@ -61,10 +62,10 @@ class Check:
 
     def _wrong(self) -> str:
         """What is wrong with the call, in one line."""
-        from ..causes import find
-
         settings = self.settings()
         for word in (*settings.select, *settings.ignore):
+            from ..causes import find
+
             if word.upper() != "ALL" and not word.upper().startswith("SP") and find(word) is None:
                 return f"{word!r} is neither a code nor a cause (codes look like SP103, causes like carried-state)"
         if self.options["update_baseline"] and not self.baseline:
@@ -99,10 +100,9 @@ class Check:
                 report = without(Path(self.baseline), report)
             except ValueError as error:
                 return self._refuse(f"{self.baseline}: {error}")
-        from ._fixing import attach_all, fix
-
-        report = attach_all(report)
         if self.options["fix"] or self.options["diff"]:
+            from ._fixing import fix
+
             report = fix(report, self.paths, self.settings(), unsafe=self.unsafe, write=not self.options["diff"])
         self._show(report)
         return 0 if self.options["exit_zero"] or not report.findings else 1
@@ -142,6 +142,14 @@ class Check:
             counts[finding.code, finding.cause] = counts.get((finding.code, finding.cause), 0) + 1
         rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return "".join(f"{count}\t{code}\t{cause}\n" for (code, cause), count in rows)
+
+
+def _finish(findings: list[Finding]) -> list[Finding]:
+    if not findings:
+        return findings
+    from ._fixing import attach_all  # what works out edits takes long to load
+
+    return attach_all(findings)
 
 
 def _width() -> int:

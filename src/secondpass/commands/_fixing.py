@@ -17,20 +17,20 @@ ROUNDS = 5
 """A fix can bring the next fault to light; then the files are read again, at most this often."""
 
 
-def attach_all(report: Report) -> Report:
-    """The report with the edits of every remedy filled in."""
-    from dataclasses import replace
-
+def attach_all(findings: list[Finding]) -> list[Finding]:
+    """The findings with the edits of every remedy filled in."""
+    if not findings:
+        return findings
     from ..remedies import attach
 
     sources: dict[str, str] = {}
-    for finding in report.findings:
+    for finding in findings:
         for place in (finding.failed, finding.built, finding.freed, finding.used):
             if place is not None and place.file not in sources and place.file.endswith(".py"):
                 text = _read(place.file)
                 if text is not None:
                     sources[place.file] = text
-    return replace(report, findings=tuple(_attached(attach, f, sources) for f in report.findings))
+    return [_attached(attach, f, sources) for f in findings]
 
 
 def _attached(attach, finding: Finding, sources: dict[str, str]) -> Finding:  # type: ignore[no-untyped-def]
@@ -64,7 +64,7 @@ def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, w
         fixed += done
         if not done or not write:
             break
-        report = attach_all(read(paths, settings))
+        report = read(paths, settings)
     if fixed and write:
         print(f"Fixed {fixed} fault{'s' * (fixed != 1)}.", file=sys.stderr)
     return report

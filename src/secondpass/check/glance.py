@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What can be told of files at a glance, without parsing them: which train anything, and which import those."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .project import Project
+
+__all__ = ["Glance", "Survey", "glance", "survey"]
+
+Glance = tuple[bool, list[str]]
+"""Whether a file trains anything, and the files of the project that it imports."""
+
+_GATE = re.compile(
+    rb"(?<!def )\b(?:manual_)?backward\s*\(|autograd\s*\.\s*grad\b|\bgrad\s*\(|def\s+(?:training_step|compute_loss)\b"
+)
+"""Text without which a file trains nothing. To define how an operation goes backward is not training."""
+_WORDS = (b"backward", b"grad", b"training_step", b"compute_loss")
+"""Cheaper than the expression, and without one of them it cannot match."""
+
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]+)|import[ \t]+([^\n#]+))", re.MULTILINE
+)
+
+
+@dataclass
+class Survey:
+    """The files of a project that are worth reading."""
+
+    programs: list[str] = field(default_factory=list)
+    """Files that train, and those that import them."""
+    trains: list[str] = field(default_factory=list)
+    """Files that train."""
+
+
+def survey(files: Iterable[str], look: Callable[[str], Glance]) -> Survey:
+    """Looks at all files."""
+    seen = {file: look(file) for file in files}
+    trains = {file for file, (does, _) in seen.items() if does}
+    importers: dict[str, list[str]] = {}
+    for file, (_, targets) in seen.items():
+        for target in targets:
+            importers.setdefault(target, []).append(file)
+    relevant, todo = set(trains), list(trains)
+    while todo:
+        for importer in importers.get(todo.pop(), ()):
+            if importer not in relevant:
+                relevant.add(importer)
+                todo.append(importer)
+    # Those that only import come first: they are the programs, and give functions the values they are really given.
+    return Survey(sorted(relevant, key=lambda n: (n in trains, n)), sorted(trains))
+
+
+def is_training(data: bytes) -> bool:
+    """Whether a file may hold training code."""
+    if b"torch" not in data and b"LightningModule" not in data and b"transformers" not in data:
+        return False
+    return b"LightningModule" in data or (any(w in data for w in _WORDS) and _GATE.search(data) is not None)
+
+
+def glance(project: Project, file: str, data: bytes, stems: set[bytes]) -> Glance:
+    """What can be told of one file; `stems` are the names that files and folders of the project have."""
+    targets: dict[str, None] = {}
+    if not file.endswith(".ipynb") and b"import" in data:
+        for found in _IMPORT.finditer(data):
+            targets.update(dict.fromkeys(_targets(project, file, found, stems)))
+    return is_training(data), list(targets)
+
+
+def stems_of(files: Iterable[str]) -> set[bytes]:
+    """The names by which files can be imported."""
+    found: set[bytes] = set()
+    folders: set[str] = set()
+    for file in files:
+        folder, name = os.path.split(file)
+        found.add(os.fsencode(os.path.splitext(name)[0]))
+        folders.add(folder)
+    return found | {os.fsencode(os.path.basename(folder)) for folder in folders}
+
+
+def _targets(project: Project, file: str, found: re.Match[bytes], stems: set[bytes]) -> Iterable[str]:
+    source, names, plain = found.groups()
+    wanted: list[tuple[bytes, int]] = []
+    if plain:
+        wanted = [(part.split()[0], 0) for part in plain.split(b",") if part.split()]
+    else:
+        base = source.lstrip(b".")
+        level = len(source) - len(base)
+        wanted = [(base, level)]
+        for word in re.findall(rb"[(,]\s*(\w+)", b"(" + names.lstrip(b"(")):
+            if word in stems:
+                wanted.append((base + b"." + word if base else word, level))
+    for module, level in wanted:
+        if level or module.rpartition(b".")[2] in stems or module.partition(b".")[0] in stems:
+            target = project.module_file(module.decode("utf-8", "replace"), file, level)
+            if target:
+                yield target

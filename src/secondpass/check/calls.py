@@ -171,7 +171,7 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
     if function.cls is not None:
         frame.cls = function.cls
         frame.owner = args[0] if args else None
-    if function.generator:
+    if not isinstance(function.node, ast.Lambda) and m.project.is_generator(function.node):
         made = Stream(lambda: _generate(m, function, frame, scope), None, generator=True)
         made.fields["context"] = "context" in function.marks
         return made

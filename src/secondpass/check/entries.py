@@ -19,6 +19,7 @@ def as_program(file: str) -> Any:
     """Starts a file as a program."""
 
     def start(m: Machine) -> None:
+        m.allow(file)
         m.execute(m.module("__main__", file))
 
     return start
@@ -83,13 +84,20 @@ _TRAINS = {"backward", "grad", "manual_backward"}
 _STEPS = {"training_step", "compute_loss"}
 
 
+def trainers(tree: ast.Module) -> set[str]:
+    """Names of the functions of a file that train, or call one that does."""
+    every = [(name, _calls(node)) for _, name, node in functions(tree)]
+    trains = {name for name, calls in every if calls & _TRAINS}
+    for _ in range(4):
+        trains |= {name for name, calls in every if calls & trains}
+    return trains
+
+
 def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
     """The training functions whose line is not among those entered, outermost callers first."""
     every = list(functions(tree))
     calls = {id(node): _calls(node) for _, _, node in every}
-    trains = {name for _, name, node in every if calls[id(node)] & _TRAINS}
-    for _ in range(4):
-        trains |= {name for _, name, node in every if calls[id(node)] & trains}
+    trains = trainers(tree)
     used = set().union(*calls.values()) if calls else set()
     wanted = [
         entry
@@ -101,12 +109,19 @@ def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
     return sorted(wanted, key=lambda e: e[1] in used)
 
 
+def _definitions(tree: ast.Module) -> list[ast.stmt]:
+    """What a file defines, without the training that it does: that was read when the file was read as a program."""
+    trains = trainers(tree) | _TRAINS | {"fit"}
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return [s for s in tree.body if isinstance(s, kinds) or not _calls(s) & trains]
+
+
 def as_function(file: str, name: str, cls: str, method: str) -> Any:
     """Starts a function with arguments that cannot be told; a method on an object made the same way."""
 
     def start(m: Machine) -> None:
         module = m.module(name, file)
-        m.execute(module)
+        m.execute(module, _definitions)
         frame = Frame("<module>", module, Scope(module.globals, None, module))
         m.frames.append(frame)
         found = module.globals.get(cls or method)

@@ -154,7 +154,6 @@ def make_function(m: Machine, node: Any, scope: Scope, name: str) -> Function:
     made.kwdefaults = {
         a.arg: evaluate(m, d, scope) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None
     }
-    made.generator = not isinstance(node, ast.Lambda) and m.project.is_generator(node)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import record
@@ -85,6 +86,7 @@ class Machine:
     """Reads one program once, under one policy."""
 
     STEPS = 12_000
+    STEPS_PER_LINE = 12
     DEPTH = 60
 
     def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
@@ -96,6 +98,7 @@ class Machine:
         self.frames: list[Frame] = []
         self.modules: dict[str, Module] = {}
         self.steps = 0
+        self.most = self.STEPS
         self.grad = True
         """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
         self.reached: dict[tuple[str, int], int] = {}
@@ -166,8 +169,12 @@ class Machine:
     def spend(self, amount: int = 1) -> None:
         """Counts work; raises `Exhausted` at the limit."""
         self.steps += amount
-        if self.steps > self.STEPS or (not self.steps & 255 and time.process_time() > self.deadline):
+        if self.steps > self.most or (not self.steps & 255 and time.process_time() > self.deadline):
             raise Exhausted
+
+    def allow(self, file: str) -> None:
+        """Long programs may take more steps."""
+        self.most = max(self.STEPS, self.STEPS_PER_LINE * self.project.text(file).count("\n"))
 
     def turn(self, loop: Loop, counted: bool = True) -> None:
         """Begins a turn of a loop."""
@@ -221,8 +228,8 @@ class Machine:
             found = self.modules[file] = Module(name, file)
         return found
 
-    def execute(self, module: Module) -> None:
-        """Executes a module's body once."""
+    def execute(self, module: Module, part: Callable[[ast.Module], list[ast.stmt]] | None = None) -> None:
+        """Executes a module's body, or part of it, once."""
         if module.state != "new":
             return
         module.state = "running"
@@ -236,7 +243,7 @@ class Machine:
         grad, self.grad = self.grad, True
         self.frames.append(Frame("<module>", module, scope))
         try:
-            _statements.block(self, tree.body, scope)
+            _statements.block(self, part(tree) if part else tree.body, scope)
         finally:
             self.frames.pop()
             self.grad = grad

@@ -17,7 +17,7 @@ __all__ = ["read_functions", "read_programs", "ready"]
 link()
 
 from .entries import acts, as_function, as_program, uncalled  # noqa: E402  (only when all files are bound to each other)
-from .limits import Overtime, within  # noqa: E402
+from .limits import Overtime, sweep, unswept, within  # noqa: E402
 from .program import read_program  # noqa: E402
 
 
@@ -27,38 +27,40 @@ def ready() -> None:
 
 def read_programs(project: Project, names: Iterable[str], limit: float) -> dict[str, Outcome]:
     """Reads files as programs, `limit` seconds of CPU each; findings may lie in any file that they import."""
-    found: dict[str, Outcome] = {}
-    for name in names:
-        source = project.source(name)
-        outcome = found[name] = Outcome(files={name})
-        if source is None or source.tree is None:
-            if source is not None and source.problem:
-                outcome.notes.append(f"{name}: {source.problem}")
-            continue
-        if acts(project, name, source.tree):
-            _read(project, outcome, name, as_program(name), limit)
-    return found
+    with unswept():
+        return {name: _program(project, name, limit) for name in names}
+
+
+def _program(project: Project, name: str, limit: float) -> Outcome:
+    outcome = Outcome(files={name})
+    source = project.source(name)
+    if source is not None and source.problem:
+        outcome.notes.append(f"{name}: {source.problem}")
+    if source is not None and source.tree is not None and acts(project, name, source.tree):
+        _read(project, outcome, name, as_program(name), limit)
+    return outcome
 
 
 def read_functions(project: Project, names: Iterable[str], called: Called, limit: float) -> dict[str, Outcome]:
     """Reads the training functions of files that no program has called, with arguments that cannot be told."""
-    found: dict[str, Outcome] = {}
-    for name in names:
-        tree = project.tree(name)
-        if tree is None:
+    with unswept():
+        return {name: _functions(project, name, called, limit) for name in names}
+
+
+def _functions(project: Project, name: str, called: Called, limit: float) -> Outcome:
+    outcome = Outcome(files={name})
+    tree = project.tree(name)
+    lines = {line for file, line in called if file == name}
+    deadline = time.process_time() + limit
+    for cls, function, node in uncalled(tree, lines) if tree is not None else ():
+        if (name, node.lineno) in outcome.called:
             continue
-        outcome = found[name] = Outcome(files={name})
-        lines = {line for file, line in called if file == name}
-        deadline = time.process_time() + limit
-        for cls, function, node in uncalled(tree, lines):
-            if node.lineno in lines or (name, node.lineno) in outcome.called:
-                continue
-            left = deadline - time.process_time()
-            if left <= 0:
-                outcome.notes.append(f"{name}: took longer than {limit:g} s, not read to its end")
-                break
-            _read(project, outcome, name, as_function(name, _module_name(name), cls, function), left)
-    return found
+        left = deadline - time.process_time()
+        if left <= 0:
+            outcome.notes.append(f"{name}: took longer than {limit:g} s, not read to its end")
+            break
+        _read(project, outcome, name, as_function(name, _module_name(name), cls, function), left)
+    return outcome
 
 
 def _read(project: Project, outcome: Outcome, name: str, start: Any, limit: float) -> None:
@@ -73,6 +75,8 @@ def _read(project: Project, outcome: Outcome, name: str, start: Any, limit: floa
             raise
         outcome.notes.append(f"{name}: could not be read to its end ({type(error).__name__})")
         return
+    finally:
+        sweep()
     outcome.called |= called
     outcome.files |= files
     outcome.findings += findings

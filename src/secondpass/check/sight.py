@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..record import Holding, Sighting
 from .graph import GraphNode
 from .machine import Machine
-from .values import Dict, List, Object, Tensor
+from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
 
 if TYPE_CHECKING:
     from . import layers as _layers
@@ -18,6 +18,8 @@ __all__ = ["look"]
 
 DEEPEST = 3
 WIDEST = 24
+_DULL = frozenset({Function, Class, External, Native, Bound, Unknown, Module, str, int, float, bool, type(None)})
+"""Kinds of values that hold no tensor."""
 
 
 class _Look:
@@ -27,6 +29,12 @@ class _Look:
         self.when = m.engine.clock
         self.seen: set[int] = set()
         self.found: list[Sighting] = []
+
+    def names(self, names: dict[str, Any], kind: str, function: str) -> None:
+        # Most names are those of functions, classes and plain values: this is the hottest loop of a reading.
+        for name, value in [(n, v) for n, v in names.items() if type(v) not in _DULL]:
+            if name != "\0":
+                self.value(value, name, kind, function, (name,), 0)
 
     def value(self, value: Any, name: str, kind: str, function: str, chain: tuple[str, ...], depth: int) -> None:
         if isinstance(value, Tensor):
@@ -110,21 +118,20 @@ def look(m: Machine, modules: bool = False) -> None:
     view = _Look(m, modules)
     if modules:
         m.engine.held.clear()
-    modules = {}
+    places: dict[str, Module] = {}
+    tops: set[str] = set()
     for frame in reversed(m.frames):
-        modules[frame.module.file] = frame.module
-        top = frame.scope.vars is frame.module.globals
-        for name, value in list(frame.scope.vars.items()):
-            if name != "\0":
-                view.value(value, name, "global" if top else "local", frame.function, (name,), 0)
-        above = frame.scope.above
+        module, scope = frame.module, frame.scope
+        places[module.file] = module
+        if scope.vars is module.globals:
+            tops.add(module.file)
+        view.names(scope.vars, "global" if scope.vars is module.globals else "local", frame.function)
+        above = scope.above
         while above is not None:
-            for name, value in list(above.vars.items()):
-                if name != "\0":
-                    view.value(value, name, "cell", frame.function, (name,), 0)
+            view.names(above.vars, "cell", frame.function)
             above = above.above
-    for module in modules.values():
-        for name, value in list(module.globals.items()):
-            view.value(value, name, "global", "<module>", (name,), 0)
+    for file, module in places.items():
+        if file not in tops:
+            view.names(module.globals, "global", "<module>")
     unique = {(s.name, s.number, s.kind): s for s in reversed(view.found)}
     m.engine.sightings.extend(reversed(list(unique.values())))

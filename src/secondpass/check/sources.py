@@ -12,6 +12,8 @@ import tokenize
 import warnings
 from typing import Any
 
+from .limits import unswept
+
 __all__ = ["Source", "read_source"]
 
 LARGEST = 2_000_000
@@ -59,7 +61,7 @@ def decode(raw: bytes) -> str:
 def parse(text: str) -> Source:
     """The tree of a text, or why there is none."""
     try:
-        with warnings.catch_warnings():
+        with unswept(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return Source(text, ast.parse(text))
     except SyntaxError as error:

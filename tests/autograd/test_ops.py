@@ -84,4 +84,4 @@ def test_every_row_has_a_case() -> None:
         "UnsafeSplitBackward0",
         "ScatterBackward1",
     }
-    assert {op.node for op in OPS.values() if op.grads} - met - inside == set()
+    assert {op.node for op in OPS.values() if op.edges} - met - inside == set()

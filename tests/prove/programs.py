@@ -46,15 +46,15 @@ VIEW = (
     "{x}.t() {x}.view(-1) {x}.reshape(-1) {x}[0] {x}[:,1:] {x}[:1] {x}.transpose(0,1) {x}.unsqueeze(0) {x}.squeeze() "
     "{x}.expand(2,*{x}.shape) {x}.permute(*range({x}.dim())[::-1]) {x}.split(1)[0] {x}.chunk(2)[-1] {x}.unbind()[0] "
     "{x}[...] {x}[None] {x}.flatten() {x}.view_as({x}) {x}.T {x}[-1] {x}.select(-1,0) {x}.narrow(0,0,1) {x}[:] {x}[::2] "
-    "{x}.squeeze(0) {x}.diagonal() {x}.detach() {x}.contiguous()"
+    "{x}.squeeze(0) {x}.detach() {x}.contiguous()"
 ).split()
 COPY = (
-    "{x}.clone() {x}.t().contiguous() {x}.t().reshape(-1) {x}[torch.tensor([0,1])] {x}[{x}>0] {x}.repeat(2,1) "
-    "{x}.index_select(0,torch.tensor([1,0])) {x}.gather(-1,torch.zeros({x}.shape,dtype=torch.long)) {x}.masked_select({x}>0)"
+    "{x}.clone() {x}.t().contiguous() {x}.t().reshape(-1) {x}[torch.tensor([0,1])] {x}[{x}>0] "
+    "{x}.gather(-1,torch.zeros({x}.shape,dtype=torch.long)) {x}.masked_select({x}>0)"
 ).split()
 REDUCE = (
     "{x}.sum() {x}.mean() {x}.sum(0) {x}.mean(-1,keepdim=True) {x}.max() {x}.amax(0) {x}.norm() {x}.var() {x}.std(0) "
-    "{x}.max(-1)[0] {x}.min(0)[0] {x}.logsumexp(-1) {x}.prod() {x}.sum((0,-1)) {x}.norm(dim=-1) {x}.sort(-1)[0] "
+    "{x}.max(-1)[0] {x}.min(0)[0] {x}.prod() {x}.sum((0,-1)) {x}.norm(dim=-1) {x}.amin(-1,keepdim=True) "
     "F.cross_entropy({x},torch.zeros({x}.shape[0],dtype=torch.long))"
 ).split()
 INPLACE = (

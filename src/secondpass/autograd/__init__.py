@@ -3,16 +3,16 @@
 
     import secondpass.autograd as torch
 
-Names are bound on first use, so that the op table (`ops`), the graph (`graph`) and the walk (`engine`) can be read
-where NumPy is not installed.
+Names are bound on first use, so that the op table (`ops`) can be read where NumPy is not installed.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("nn", "optim", "autograd", "utils", "linalg", "random", "ops", "engine", "graph")
+_MODULES = {module.name for module in pkgutil.iter_modules(__path__)}
 
 
 def __getattr__(name: str) -> Any:
@@ -20,14 +20,12 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
-    home = import_module(f"{__name__}.names")
-    try:
-        value = getattr(home, name)
-    except AttributeError:
-        raise AttributeError(f"secondpass.autograd has no {name!r}") from None
-    globals()[name] = value
-    return value
+    names = import_module(f"{__name__}.names").NAMES
+    if name not in names:
+        raise AttributeError(f"secondpass.autograd has no {name!r}")
+    globals()[name] = names[name]
+    return names[name]
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MODULES, *import_module(f"{__name__}.names").__all__})
+    return sorted({*_MODULES, *import_module(f"{__name__}.names").NAMES})

@@ -3,31 +3,19 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from . import function
 from .function import Function
-from .methods import METHODS
+from .methods import Tensor as Variable
 from .passes import backward, grad
 from .state import enable_grad, no_grad, set_grad_enabled, state
-from .tensors import Tensor as Variable
 
 __all__ = [
-    "Function",
-    "Variable",
-    "backward",
-    "enable_grad",
-    "function",
-    "grad",
-    "graph",
-    "no_grad",
-    "set_grad_enabled",
-]
-
-
-_BOUND = METHODS  # tensors have their methods once that module has been imported
+    "Function", "Variable", "backward", "enable_grad", "function", "grad", "graph", "no_grad", "set_grad_enabled",
+]  # fmt: skip
 
 
 class saved_tensors_hooks:
@@ -43,4 +31,4 @@ class saved_tensors_hooks:
         state.hooks = state.hooks[:-1]
 
 
-graph = types.SimpleNamespace(saved_tensors_hooks=saved_tensors_hooks)
+graph = SimpleNamespace(saved_tensors_hooks=saved_tensors_hooks)

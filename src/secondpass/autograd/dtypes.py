@@ -13,35 +13,23 @@ __all__ = ["array_type", "default", "device", "dtype", "get_default_dtype", "of"
 class dtype:
     """An element type."""
 
-    def __init__(self, name: str, kind: Any) -> None:
-        self.name, self.kind = name, np.dtype(kind)
-        self.is_floating_point = self.kind.kind == "f"
-        self.itemsize = self.kind.itemsize
+    def __init__(self, name: str) -> None:
+        self.name, self.kind = name, np.dtype(name)
+        self.is_floating_point, self.itemsize = self.kind.kind == "f", self.kind.itemsize
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
 
-ALL = {
-    name: dtype(name, name.replace("bool", "bool_"))
-    for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
-}
-ALIASES = {
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-}
+ALL = {n: dtype(n) for n in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")}
+ALIASES = {"half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64"}
 _OF = {d.kind: d for d in ALL.values()}
 
 
-class _Default:
+class default:
+    """The type that floating point numbers get."""
+
     kind = np.dtype(np.float32)
-
-
-default = _Default()
 
 
 def of(kind: Any) -> dtype:
@@ -49,14 +37,14 @@ def of(kind: Any) -> dtype:
     return _OF[kind]
 
 
-def array_type(kind: Any) -> Any:
-    """NumPy's type for ours (or for Python's own)."""
+def array_type(kind: Any, otherwise: Any = None) -> Any:
+    """NumPy's type for ours or for Python's own; None stands for the default type, or for another."""
     if isinstance(kind, dtype):
         return kind.kind
-    plain = {float: default.kind, int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
-    if kind in plain:
-        return plain[kind]
-    raise TypeError(f"dtype must be a torch.dtype (got {kind!r})")
+    plain = {None: otherwise or default.kind, float: default.kind, int: np.dtype("int64"), bool: np.dtype("bool")}
+    if kind not in plain:
+        raise TypeError(f"dtype must be a torch.dtype (got {kind!r})")
+    return plain[kind]
 
 
 def get_default_dtype() -> dtype:
@@ -71,23 +59,18 @@ def set_default_dtype(kind: dtype) -> None:
     default.kind = kind.kind
 
 
-class device:
+class device(str):
     """Where tensors live: always the CPU."""
 
-    def __init__(self, kind: Any = "cpu", index: int | None = None) -> None:
-        self.type = str(getattr(kind, "type", kind)).split(":")[0]
-        if self.type != "cpu":
+    def __new__(cls, kind: Any = "cpu", index: int | None = None) -> device:
+        if str(kind).split(":")[0] != "cpu":
             raise RuntimeError(f"secondpass.autograd computes on the CPU only (got device {kind!r})")
-        self.index = index
+        return super().__new__(cls, "cpu")
 
-    def __eq__(self, other: object) -> bool:
-        return str(other) == str(self)
-
-    def __hash__(self) -> int:
-        return hash(self.type)
-
-    def __str__(self) -> str:
-        return self.type
+    @property
+    def type(self) -> str:
+        """Its name."""
+        return "cpu"
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})"
+        return "device(type='cpu')"

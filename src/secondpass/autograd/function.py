@@ -18,19 +18,18 @@ from .graph import INPUT, GraphError, Node, Saved
 from .state import no_grad, set_grad_enabled, state
 from .tensors import Tensor, bump, edge_of
 
-__all__ = ["Function", "FunctionNode", "once_differentiable"]
+__all__ = ["Function", "once_differentiable"]
 
 
 class FunctionNode(Node):
     """The node of a function of one's own, and its `ctx`."""
 
     def __init__(self, function: type[Function], inputs: Sequence[Any]) -> None:
-        tensors = [t if isinstance(t, Tensor) else None for t in inputs]
-        super().__init__(f"{function.__name__}Backward", [edge_of(t) for t in tensors if t is not None])
-        self.slots = [i for i, t in enumerate(tensors) if t is not None]
+        self.slots = [i for i, t in enumerate(inputs) if isinstance(t, Tensor)]
         """Which arguments are tensors: the others have no edge."""
+        super().__init__(f"{function.__name__}Backward", [edge_of(inputs[i]) for i in self.slots])
         self.function = function
-        self.needs_input_grad = tuple(t is not None and t.requires_grad for t in tensors)
+        self.needs_input_grad = tuple(isinstance(t, Tensor) and t.requires_grad for t in inputs)
         self.to_save: tuple[Any, ...] = ()
         self.dirty: tuple[Any, ...] = ()
         self.plain: set[int] = set()
@@ -73,13 +72,14 @@ class FunctionNode(Node):
     def keep(self, outputs: list[Any]) -> None:
         """Turns what the user wants saved into buffers: see NOTE [ The life of a buffer ] 2 of `graph`."""
         where = {id(t): nr for nr, t in enumerate(outputs) if isinstance(t, Tensor) and t._fn is self}
-        self.saved = [
-            ("saved_tensors", INPUT, None, None, 0, None) if t is None
-            else ("saved_tensors", where[id(t)], t._a, t._c, t._c[0], None) if id(t) in where
-            else ("saved_tensors", INPUT, t, t._c, t._c[0], None)
-            for t in self.to_save
-        ]  # fmt: skip
-        self.to_save = ()
+        kept: list[Saved] = []
+        for t in self.to_save:
+            if t is None:
+                kept.append(("saved_tensors", INPUT, None, None, 0, None))
+            else:
+                nr = where.get(id(t), INPUT)
+                kept.append(("saved_tensors", nr, t if nr == INPUT else t._a, t._c, t._c[0], None))
+        self.saved, self.to_save = kept, ()
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
         """The user's backward."""
@@ -97,11 +97,9 @@ class FunctionNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients "
                 f"(expected {expected}, got {len(out)})", "other", self,
             )  # fmt: skip
-        for g in out:
-            if g is not None and not isinstance(g, Tensor):
-                raise GraphError(
-                    f"function {self.name()} returned a {type(g).__name__}, a Tensor was expected", "other"
-                )
+        wrong = [type(g).__name__ for g in out if g is not None and not isinstance(g, Tensor)]
+        if wrong:
+            raise GraphError(f"function {self.name()} returned a {wrong[0]}, a Tensor was expected", "other", self)
         return [out[i] if out[i] is None or walk.create else out[i]._a for i in self.slots]
 
     def release(self, walk: Any) -> None:
@@ -137,21 +135,17 @@ class Function:
                 found = cls.forward(*args)
                 cls.setup_context(node, args, found)
         outputs = list(found) if isinstance(found, tuple) else [found]
-        given = {id(a) for a in args}
-        changed = {id(t) for t in node.dirty}
+        untouched = {id(a) for a in args} - {id(t) for t in node.dirty}
         for t in node.dirty:
             bump(t)
         for nr, out in enumerate(outputs):
-            if not isinstance(out, Tensor):
-                continue
-            if id(out) in given and id(out) not in changed:
-                alias = Tensor(out._a)
-                alias._c = out._c
-                outputs[nr] = out = alias
-            if recorded and out._a.dtype.kind == "f" and id(out) not in node.plain:
-                if out._base is not None:
-                    out._base, out._made = None, ""
-                out._fn, out._nr = node, nr
+            if isinstance(out, Tensor):
+                if id(out) in untouched:
+                    outputs[nr] = Tensor(out._a)
+                    outputs[nr]._c = out._c
+                if recorded and out._a.dtype.kind == "f" and id(out) not in node.plain:
+                    outputs[nr]._base, outputs[nr]._made = None, ""
+                    outputs[nr]._fn, outputs[nr]._nr = node, nr
         if recorded:
             node.meta = [(t._a.shape, t._a.dtype) if isinstance(t, Tensor) else ((), None) for t in outputs]
             node.keep(outputs)
@@ -162,10 +156,4 @@ class Function:
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """A backward that records nothing."""
-
-    @functools.wraps(backward)
-    def plain(ctx: Any, *grads: Any) -> Any:
-        with no_grad():
-            return backward(ctx, *grads)
-
-    return plain
+    return functools.wraps(backward)(no_grad(backward))

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that choose among rows of the op table, or are several of them, as PyTorch composes them."""
+"""Functions by the names that users call: rows of the op table, and what chooses among them or is several of them."""
 
 from __future__ import annotations
 
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .graph import GraphError
-from .namespaces import cat, reshape
-from .namespaces import tensors as F
+from .inplace import inplace
 from .ops import OPS
-from .recording import apply
+from .ops.shape import address, empty_strided
+from .recording import arrays, row
+from .recording import tensors as F
 from .tensors import Tensor
+
+__all__ = ["FUNCTIONS"]
 
 Pair = namedtuple("Pair", "values indices")
 
@@ -27,8 +31,15 @@ def axis(dim: int, ndim: int) -> int:
     return dim % room
 
 
-def reduced(name: str) -> Any:
+def sizes(args: Any) -> tuple[int, ...]:
+    """A shape, given as one argument or as several."""
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else tuple(args)
+
+
+# --- reductions
+def _reduced(name: str) -> Callable[..., Any]:
     """sum, mean, prod: over everything, or over some dimensions."""
+    whole, along = row(name), row(f"{name}_dim")
 
     def run(t: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
         if name == "mean" and t._a.dtype.kind != "f":
@@ -36,19 +47,18 @@ def reduced(name: str) -> Any:
                 f"mean(): could not infer output dtype. Input dtype must be floating point (got {t.dtype})"
             )
         if dtype is not None:
-            t = t.to(dtype)  # type: ignore[attr-defined]
+            t = to(t, dtype.kind)
         if dim is None:
-            return getattr(F, name)(t)
-        dims = tuple(dim) if isinstance(dim, (tuple, list)) else dim
-        chosen = [axis(d, t._a.ndim) for d in (dims if isinstance(dims, tuple) else (dims,))]
+            return whole(t)
+        chosen = [axis(d, t._a.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
         if len(set(chosen)) < len(chosen):
             raise RuntimeError(f"dim {max(chosen, key=chosen.count)} appears multiple times in the list of dims")
-        return getattr(F, f"{name}_dim")(t, dim=dims, keepdim=keepdim)
+        return along(t, tuple(dim) if isinstance(dim, list) else dim, keepdim)
 
     return run
 
 
-def extreme(name: str, pairwise: str) -> Any:
+def _extreme(name: str, pairwise: str) -> Callable[..., Any]:
     """max, min: of everything, along a dimension, or of two tensors."""
 
     def run(t: Tensor, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
@@ -56,23 +66,18 @@ def extreme(name: str, pairwise: str) -> Any:
             return getattr(F, pairwise)(t, dim if other is None else other)
         if dim is None:
             return getattr(F, name)(t)
-        return Pair(*getattr(F, f"{name}_dim")(t, dim=axis(dim, t._a.ndim), keepdim=keepdim))
+        return Pair(*getattr(F, f"{name}_dim")(t, axis(dim, t._a.ndim), keepdim))
 
     return run
 
 
-def spread(name: str) -> Any:
-    """var, std."""
+def _spread(name: str) -> Callable[..., Any]:
+    """var, std: `unbiased` is the older way to say `correction`."""
 
-    def run(
-        t: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, correction: Any = 1
-    ) -> Any:
+    def run(t: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = 1) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        if unbiased is not None:
-            correction = int(unbiased)
-        how = {} if dim is None else {"dim": tuple(dim) if isinstance(dim, (tuple, list)) else dim, "keepdim": keepdim}
-        return getattr(F, name)(t, correction=correction, **how)
+        return getattr(F, name)(t, dim, keepdim, correction if unbiased is None else int(unbiased))
 
     return run
 
@@ -81,68 +86,52 @@ def norm(t: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Tenso
     """The 1- or 2-norm."""
     if p not in (1, 2, "fro"):
         raise RuntimeError(f"only the 1- and 2-norm are supported (got p={p!r})")
-    how = {} if dim is None else {"dim": tuple(dim) if isinstance(dim, (tuple, list)) else dim, "keepdim": keepdim}
-    return F.vector_norm(t, p=1 if p == 1 else 2, **how)
+    return F.vector_norm(t, 1 if p == 1 else 2, dim, keepdim)
 
 
-def pow(t: Any, exponent: Any) -> Tensor:
+def power(t: Any, exponent: Any) -> Tensor:
     """t ** exponent, either of which may be a number."""
     if not isinstance(t, Tensor):
-        return F.rpow(exponent, base=t)
-    return F.pow_tensor(t, exponent) if isinstance(exponent, Tensor) else F.pow(t, exponent=exponent)
+        return F.rpow(exponent, t)
+    return F.pow_tensor(t, exponent) if isinstance(exponent, Tensor) else F.pow(t, exponent)
 
 
-def remainder(t: Tensor, other: Any) -> Tensor:
-    """What a division to below leaves."""
-    return F.remainder_tensor(t, other) if isinstance(other, Tensor) else F.remainder(t, value=other)
-
-
-def ordered(name: str, t: Tensor, k: int | None, dim: int, largest: bool) -> Any:
-    """sort, topk."""
-    d = axis(dim, t._a.ndim)
-    count = k if k is not None else t._a.shape[d] if t._a.ndim else 1
-    return Pair(*getattr(F, name)(t, k=count, dim=d, largest=largest))
-
-
-def sizes(shape: Any, args: Any) -> tuple[int, ...]:
-    """A shape, given as one argument or as several."""
-    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape, *args)
-
-
-def view(t: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape."""
-    return F.view(t, shape=sizes(shape[0], shape[1:]))
+# --- shapes
+def reshape(t: Tensor, *shape: Any) -> Tensor:
+    """A view where the memory allows it, else a copy."""
+    array, want = t._a, sizes(shape)
+    if array.flags.c_contiguous or not array.size:
+        return F.view(t, want)
+    try:
+        out = array.reshape(want)
+    except ValueError:
+        raise RuntimeError(f"shape '{list(want)}' is invalid for input of size {array.size}") from None
+    if address(array) == address(out):
+        return F.reshape_alias(t, out.shape)
+    return F.unsafe_view(F.contiguous(t), out.shape)
 
 
 def flatten(t: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Several dimensions as one."""
-    if not t._a.ndim:
-        return reshape(t, (1,))
-    a, b = axis(start_dim, t._a.ndim), axis(end_dim, t._a.ndim)
     shape = t._a.shape
-    return t if a == b else reshape(t, (*shape[:a], math.prod(shape[a : b + 1]), *shape[b + 1 :]))
+    if not shape:
+        return reshape(t, 1)
+    a, b = axis(start_dim, len(shape)), axis(end_dim, len(shape))
+    return t if a == b else reshape(t, *shape[:a], math.prod(shape[a : b + 1]), *shape[b + 1 :])
 
 
 def expand(t: Tensor, *shape: Any) -> Tensor:
     """A view in which dimensions of size 1 are repeated."""
-    want = sizes(shape[0], shape[1:])
+    want = sizes(shape)
     lead = len(want) - t._a.ndim
-    return F.expand(t, shape=tuple(t._a.shape[i - lead] if s == -1 else s for i, s in enumerate(want)))
+    return F.expand(t, tuple(t._a.shape[i - lead] if s == -1 else s for i, s in enumerate(want)))
 
 
-def squeeze(t: Tensor, dim: int | None = None) -> Tensor:
-    """Without the dimensions of size 1."""
-    return F.squeeze(t) if dim is None else F.squeeze_dim(t, dim=axis(dim, t._a.ndim))
-
-
-def unsqueeze(t: Tensor, dim: int) -> Tensor:
-    """With one more dimension of size 1."""
-    return F.unsqueeze(t, dim=axis(dim, t._a.ndim + 1))
-
-
-def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
-    return F.transpose(t, dim0=dim0, dim1=dim1)
+def permute(t: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order."""
+    if not dims:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
+    return F.permute(t, sizes(dims))
 
 
 def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -151,27 +140,16 @@ def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = axis(dim, t._a.ndim)
     if not isinstance(size, int):
-        return F.split_with_sizes(t, sizes=tuple(size), dim=d)
+        return F.split_with_sizes(t, tuple(size), d)
     length = t._a.shape[d]
-    return F.split(t, sizes=tuple(min(size, length - i) for i in range(0, length, size)), dim=d)
+    return F.split(t, tuple(min(size, length - i) for i in range(0, length, size)), d)
 
 
-def chunk(t: Tensor, chunks: int, dim: int = 0, unsafe: bool = False) -> tuple[Tensor, ...]:
+def chunk(t: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """So many parts, the last one perhaps smaller."""
     if not t._a.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    d = axis(dim, t._a.ndim)
-    size = -(-t._a.shape[d] // chunks)
-    if unsafe:
-        return F.unsafe_split(t, sizes=(size,) * (t._a.shape[d] // size), dim=d)
-    return split(t, size, d)
-
-
-def unbind(t: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dimension."""
-    if not t._a.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return F.unbind(t, dim=axis(dim, t._a.ndim))
+    return split(t, -(-t._a.shape[axis(dim, t._a.ndim)] // chunks), dim)
 
 
 def narrow(t: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -181,19 +159,17 @@ def narrow(t: Tensor, dim: int, start: int, length: int) -> Tensor:
     size = t._a.shape[axis(dim, t._a.ndim)]
     if not -size <= start <= size or start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return F.slice(t, dim=dim, start=start, stop=start + length)
+    return F.slice(t, dim, start, start + length)
 
 
-def joined(parts: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other."""
-    many = list(parts)
-    return cat(many, axis(dim, many[0]._a.ndim))
+def _joined(name: str, more: int) -> Callable[..., Any]:
+    """cat, stack."""
 
+    def run(tensors: Any, dim: int = 0) -> Tensor:
+        many = list(tensors)
+        return getattr(F, name)(*many, dim=axis(dim, many[0]._a.ndim + more))
 
-def stack(parts: Any, dim: int = 0) -> Tensor:
-    """Tensors side by side in a new dimension."""
-    many = list(parts)
-    return F.stack(*many, dim=axis(dim, many[0]._a.ndim + 1))
+    return run
 
 
 def where(condition: Tensor, a: Any = None, b: Any = None) -> Any:
@@ -203,14 +179,17 @@ def where(condition: Tensor, a: Any = None, b: Any = None) -> Any:
 
 def masked_fill(t: Tensor, mask: Tensor, value: Any) -> Tensor:
     """The value where the mask holds, else t."""
-    if isinstance(value, Tensor):
-        return F.masked_fill_tensor(t, mask, value)
-    return F.masked_fill(t, mask, value=value)
+    return (F.masked_fill_tensor if isinstance(value, Tensor) else F.masked_fill)(t, mask, value)
 
 
-def contiguous(t: Tensor) -> Tensor:
-    """The tensor itself where its memory is in order, else a copy."""
-    return t if t._a.flags.c_contiguous else F.contiguous(t)
+def scatter(t: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+    """A tensor with values written at the indices."""
+    return (F.scatter if isinstance(src, Tensor) else F.scatter_value)(t, index, src, dim)
+
+
+def to(t: Tensor, kind: Any) -> Tensor:
+    """The tensor in another element type."""
+    return t if t._a.dtype == kind else F.to_copy(t, kind)
 
 
 def item(t: Tensor) -> Any:
@@ -228,6 +207,33 @@ def no_history(t: Tensor, what: str) -> None:
         )
 
 
-def to(t: Tensor, kind: Any) -> Tensor:
-    """The tensor in another element type."""
-    return t if t._a.dtype == kind else apply(OPS["to_copy"], t, dtype=kind)
+ROWS = (
+    "abs add addmm alias all amax amin any argmax argmin bmm ceil clamp clamp_max clamp_min cos cumsum div dot eq exp "
+    "expm1 floor ge gt isfinite isinf isnan le lerp log log1p log_softmax logical_and logical_not logical_or lt "
+    "masked_select maximum minimum mm mul mv ne neg reciprocal relu roll round rsqrt select sgn sigmoid sign sin "
+    "softmax sqrt sub t tanh transpose tril triu unbind"
+).split()
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: row(name) for name in ROWS},
+    "sum": _reduced("sum"), "mean": _reduced("mean"), "prod": _reduced("prod"), "max": _extreme("max", "maximum"),
+    "min": _extreme("min", "minimum"), "var": _spread("var"), "std": _spread("std"), "norm": norm, "pow": power,
+    "clip": row("clamp"), "square": lambda t: F.pow(t, 2), "clone": lambda t, **_: F.clone(t),
+    "reshape": reshape, "flatten": flatten, "permute": permute, "split": split, "chunk": chunk, "narrow": narrow,
+    "squeeze": lambda t, dim=None: F.squeeze(t) if dim is None else F.squeeze_dim(t, axis(dim, t._a.ndim)),
+    "unsqueeze": lambda t, dim: F.unsqueeze(t, axis(dim, t._a.ndim + 1)), "flip": lambda t, *d: F.flip(t, sizes(d)),
+    "masked_fill": masked_fill, "gather": lambda t, dim, index: F.gather(t, index, dim), "scatter": scatter,
+    "scatter_add": lambda t, dim, index, src: F.scatter_add(t, index, src, dim),
+    "numel": lambda t: t._a.size, "is_tensor": lambda t: isinstance(t, Tensor), "detach": lambda t: t.detach(),
+    "equal": lambda a, b: bool(np.array_equal(a._a, b._a)),
+    "allclose": lambda a, b, rtol=1e-5, atol=1e-8: bool(np.allclose(a._a, b._a, rtol, atol)),
+}  # fmt: skip
+"""The functions that are methods too."""
+JOINS = {"cat": _joined("cat", 0), "concat": _joined("cat", 0), "stack": _joined("stack", 1), "where": where}
+"""Those that are not."""
+
+# What formulas need beside the rows.
+arrays.reshape = lambda g, shape: g.reshape(shape)
+arrays.empty_strided = empty_strided
+F.reshape = reshape
+F.empty_strided = lambda g, size, stride: Tensor(empty_strided(g._a, size, stride))
+F.copy_ = lambda target, source: inplace(OPS["copy_"], target, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The graph: nodes, edges, what is saved, and when it is gone. Needs no NumPy.
+"""The graph: nodes, edges, what is saved, and when it is gone.
 
 NOTE [ The life of a buffer ]
 1. A node is made when an operation runs on something that needs a gradient. Its number is one more than the last one.
@@ -9,8 +9,6 @@ NOTE [ The life of a buffer ]
    the others may be walked any number of times.
 4. Asking a spent node for a buffer raises; then, only then, the buffer's version is compared with that of its saving.
 5. A node that raises has not been spent by that pass; those walked before it have.
-
-`Node` on its own walks without computing: its gradients are tokens that it hands through. `recording.OpNode` computes.
 """
 
 from __future__ import annotations
@@ -72,14 +70,6 @@ class Node:
         """The edges as PyTorch shows them."""
         return tuple((None, 0) if e is None else e for e in self.edges)
 
-    def _sequence_nr(self) -> int:
-        return self.number
-
-    @property
-    def spent(self) -> bool:
-        """Whether a pass has freed what it saved."""
-        return self.freed_by is not None
-
     @property
     def saves(self) -> tuple[str, ...]:
         """Names of what it saved."""
@@ -111,22 +101,18 @@ class Node:
 
     def twice(self, saved: str | None = None) -> RuntimeError:
         """The error for a node that has been spent."""
-        walk = self.freed_by
         return GraphError(
             "Trying to backward through the graph a second time: "
             f"{self.name()} needs what it saved, and an earlier pass has freed it.\n"
             f"  built: {place(self.spot)}\n"
-            f"  freed: {walk.describe() if hasattr(walk, 'describe') else walk}\n"
+            f"  freed: {self.freed_by.describe()}\n"
             "Detach what is carried over, or run the forward again; retain_graph=True in the freeing pass keeps it.",
             "backward-twice", self, saved,
         )  # fmt: skip
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
-        """Walks the node: checks what it saved and hands the gradient to every edge that needs one."""
-        for entry in self.saved:
-            self.check(entry)
-        token = next((g for g in grads if g is not None), None)
-        return [token if n else None for n in needed]
+        """The gradients for the edges, from those of the outputs; `needed` says for which edges."""
+        raise NotImplementedError
 
     def release(self, walk: Any) -> None:
         """Spends the node."""

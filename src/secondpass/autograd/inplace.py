@@ -8,12 +8,12 @@ from typing import Any
 
 from .graph import GraphError, Node
 from .ops import OPS, Op
-from .ops.shape import layout, memory
-from .recording import OpNode, arrays, as_pytorch, edges_of, number, tensors
+from .ops.shape import extent, layout, memory
+from .recording import OpNode, arguments, arrays, as_pytorch, edges_of, tensors
 from .state import state
 from .tensors import Tensor, bump, edge_of
 
-__all__ = ["CopySlices", "inplace", "rebase", "set_history", "strided_node"]
+__all__ = ["inplace", "set_history", "strided_node"]
 
 
 class CopySlices(Node):
@@ -35,9 +35,9 @@ class CopySlices(Node):
         if self.inner is None:
             raise self.twice()
         F = tensors if walk.create else arrays
-        _, stride, start = self.base
-        whole = F.copy_(F.empty_strided(g, size=self.base[0], stride=stride), g)
-        part = F.as_strided(whole, size=self.view[0], stride=self.view[1], offset=self.view[2] - start)
+        (whole_size, whole_stride, start), (size, stride, offset) = self.base, self.view
+        whole = F.copy_(F.empty_strided(g, whole_size, whole_stride), g)
+        part = F.as_strided(whole, size, stride, offset - start)
         found = list(self.inner.apply([F.contiguous(part)], needed, walk))
         if needed[0]:
             if found[0] is not None:
@@ -63,23 +63,23 @@ def strided_node(view: Tensor, base: Tensor) -> Node:
     return node
 
 
-def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
+_ANYWHERE = ("index_put", "masked_fill", "zero", "fill")
+"""What may be written to memory that shows more than once."""
+
+
+def inplace(op: Op, target: Tensor, *args: Any, **given: Any) -> Tensor:
     """Runs an operation on tensors and writes its value over the first of them."""
-    inputs: list[Any] = [
-        target,
-        *(x if x is None or isinstance(x, Tensor) else number(x, (target, *args)) for x in args),
-    ]
+    inputs, params = arguments(op, (target, *args), given)
     edges = edges_of(op, inputs) if state.enabled and op.formulas else None
-    if edges is not None:
-        _may_change(target)
     node = None
     if edges is not None:
+        _may_change(target)
         node = OpNode(op, edges, params, [() if t is None else t._a.shape for t in inputs])
         node.meta = [(target._a.shape, target._a.dtype)]
-        saved_inputs = list(inputs)
+        before: Any = target
         if any(at == 0 and (guard < 0 or edges[guard] is not None) for at, _, guard in op.plan):
-            saved_inputs[0] = target.clone()  # type: ignore[attr-defined]
-        node.save(saved_inputs)
+            before = target.clone()  # type: ignore[attr-defined]
+        node.save([before, *inputs[1:]])
     if op.name not in _ANYWHERE and _repeated(target._a):
         raise GraphError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -90,19 +90,13 @@ def inplace(op: Op, target: Tensor, *args: Any, **params: Any) -> Tensor:
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
             "memory location. Clone the tensor before the operation.", "other",
         )  # fmt: skip
-    _write(op, target, inputs, params)
+    _write(op, target._a, [None if t is None else t._a for t in inputs], params)
     bump(target, "[...] =" if op.name == "index_put" else op.name.rstrip("_") + "_")
     if node is not None:
-        rebase(target, node)
+        _rebase(target, node)
         if op.plan:
             node.save_outputs((target,), target._base is not None)
-            if state.hooks:
-                node.pack(*state.hooks[-1])
     return target
-
-
-_ANYWHERE = ("index_put", "masked_fill", "zero", "fill")
-"""What may be written to memory that shows more than once."""
 
 
 def _repeated(a: Any) -> bool:
@@ -113,28 +107,30 @@ def _overlap(a: Any, b: Any) -> bool:
     """Whether two arrays without gaps share some of their memory in different places."""
     if a is b or memory(a) is not memory(b):
         return False
-    spans = []
-    for x in (a, b):
-        extent = 1 + sum((n - 1) * s // x.itemsize for n, s in zip(x.shape, x.strides, strict=True))
-        if not x.size or extent != x.size:
-            return False
-        start = layout(x)[2]
-        spans.append((start, start + extent))
-    (p, q), (r, s) = spans
+    (p, q), (r, s) = (_span(x) for x in (a, b))
+    if p == q or r == s:
+        return False
     return a.strides != b.strides if (p, q) == (r, s) else p < s and r < q
 
 
-def _write(op: Op, target: Tensor, inputs: list[Any], params: dict[str, Any]) -> None:
-    array = target._a
+def _span(x: Any) -> tuple[int, int]:
+    size, stride, start = layout(x)
+    return start, start + x.size if extent(size, stride) + 1 == x.size else start
+
+
+def _write(op: Op, target: Any, plain: list[Any], params: dict[str, Any]) -> None:
     try:
-        out = inputs[1]._a if op.name == "copy_" else op.value(*[None if t is None else t._a for t in inputs], **params)
-        if op.name != "copy_" and out.dtype.kind == "f" and array.dtype.kind != "f":
-            raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {array.dtype}")
-        if op.name != "copy_" and out.shape != array.shape:
+        if op.name == "copy_":
+            target[...] = plain[1]
+            return
+        out = op.value(*plain, **params)
+        if out.dtype.kind == "f" and target.dtype.kind != "f":
+            raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {target.dtype}")
+        if out.shape != target.shape:
             raise RuntimeError(
-                f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(out.shape)}"
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(out.shape)}"
             )
-        array[...] = out
+        target[...] = out
     except ValueError as error:
         raise as_pytorch(op, error) from None
 
@@ -143,19 +139,15 @@ def _may_change(target: Tensor) -> None:
     base = target._base
     if base is not None:
         target.refuse(indirect=False)
-        if base.requires_grad and base.is_leaf:
-            raise GraphError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                "Change it under no_grad(), or a clone of it.", "leaf",
-            )  # fmt: skip
-    if target._req and target.grad_fn is None:
+    of_leaf = base is not None and base.requires_grad and base.is_leaf
+    if of_leaf or (target._req and target.grad_fn is None):
         raise GraphError(
-            "a leaf Variable that requires grad is being used in an in-place operation. "
-            "Change it under no_grad(), or a clone of it.", "leaf",
+            f"a {'view of a ' if of_leaf else ''}leaf Variable that requires grad is being used in an in-place "
+            "operation. Change it under no_grad(), or a clone of it.", "leaf",
         )  # fmt: skip
 
 
-def rebase(target: Tensor, node: OpNode) -> None:
+def _rebase(target: Tensor, node: OpNode) -> None:
     """Gives a tensor that was changed its new history: see NOTE [ Views ] 2."""
     listener = state.listener
     if listener is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be done with a tensor: everything in `api`, operators, passes, hooks, and leaving the graph."""
+"""What can be done with a tensor: the functions, operators, passes, hooks, and leaving the graph."""
 
 from __future__ import annotations
 
@@ -9,26 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from . import creation, functions, indexing, passes, products
-from .api import FUNCTIONS, INPLACE, row
+from .creation import ones, zeros
 from .dtypes import ALIASES, ALL, device, dtype
+from .functions import FUNCTIONS, expand, item, no_history, power, sizes, to
 from .graph import GraphError
+from .indexing import getitem, setitem
 from .inplace import inplace
-from .namespaces import tensors as F
 from .ops import OPS
+from .passes import backward
+from .products import matmul, outer
 from .random import default_generator
+from .recording import row
+from .recording import tensors as F
 from .state import state
 from .tensors import Tensor
 
-__all__ = ["METHODS"]
-
-
-def _rtruediv(t: Tensor, other: Any) -> Tensor:
-    return F.mul(F.reciprocal(t), other)
-
-
-def _rsub(t: Tensor, other: Any) -> Tensor:
-    return F.rsub(t, value=other) if not isinstance(other, Tensor) else F.sub(other, t)
+__all__ = ["Tensor"]
 
 
 class Handle:
@@ -43,7 +39,7 @@ class Handle:
         self.hooks.pop(self.key, None)
 
 
-# --- the rest of the class
+# --- leaving the graph
 def _cut(t: Tensor, kind: str) -> None:
     if state.listener is not None and t.requires_grad:
         state.listener.cut(t, kind)
@@ -64,10 +60,31 @@ def _detach_(t: Tensor) -> Tensor:
     return t
 
 
+def _get_data(t: Tensor) -> Tensor:
+    _cut(t, "data")
+    return Tensor(t._a)
+
+
+def _set_data(t: Tensor, value: Tensor) -> None:
+    t._a = value._a
+
+
+def _item(t: Tensor) -> Any:
+    _cut(t, "item")
+    return item(t)
+
+
+def _numpy(t: Tensor, force: bool = False) -> Any:
+    if not force:
+        no_history(t, "numpy()")
+    _cut(t, "numpy")
+    return t._a
+
+
+# --- gradients
 def _requires_grad_(t: Tensor, mode: bool = True) -> Tensor:
-    if mode and t.grad_fn is not None:
-        return t
-    t.requires_grad = mode
+    if not mode or t.grad_fn is None:
+        t.requires_grad = mode
     return t
 
 
@@ -107,63 +124,33 @@ def _after_accumulate(t: Tensor, hook: Any) -> Handle:
 def _backward(
     t: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
-    passes.backward(t, gradient, retain_graph, create_graph, inputs)
+    backward(t, gradient, retain_graph, create_graph, inputs)
 
 
-def _item(t: Tensor) -> Any:
-    _cut(t, "item")
-    return functions.item(t)
-
-
-def _numpy(t: Tensor, force: bool = False) -> Any:
-    if not force:
-        functions.no_history(t, "numpy()")
-    _cut(t, "numpy")
-    return t._a
-
-
-def _to(t: Tensor, *how: Any, **named: Any) -> Tensor:
-    kind = next((h for h in (*how, named.get("dtype")) if isinstance(h, dtype)), None)
-    other = next((h for h in how if isinstance(h, Tensor)), None)
-    for h in (*how, named.get("device")):
-        if isinstance(h, str):
-            device(h)
-    wanted = other._a.dtype if other is not None else kind.kind if kind is not None else t._a.dtype
-    return functions.to(t, wanted)
-
-
-def _get_data(t: Tensor) -> Tensor:
-    _cut(t, "data")
-    return Tensor(t._a)
-
-
-def _set_data(t: Tensor, value: Tensor) -> None:
-    t._a = value._a
-
-
+# --- Python's own protocols
 def _bool(t: Tensor) -> bool:
     if t._a.size != 1:
         raise RuntimeError(f"Boolean value of Tensor with {t._a.size} values is ambiguous")
     return bool(t._a.item())
 
 
-def _repr(t: Tensor) -> str:
-    body = np.array2string(t._a, separator=", ", precision=4, prefix="tensor(", floatmode="maxprec_equal")
-    tail = (
-        f", grad_fn=<{t.grad_fn.name()}>"
-        if t.grad_fn is not None
-        else ", requires_grad=True"
-        if t.requires_grad
-        else ""
-    )
-    kind = "" if t._a.dtype.name in ("float32", "int64", "bool") else f", dtype={t.dtype}"
-    return f"{'Parameter containing:' + chr(10) if type(t).__name__ == 'Parameter' else ''}tensor({body}{kind}{tail})"
-
-
 def _iter(t: Tensor) -> Iterator[Tensor]:
     if not t._a.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(functions.unbind(t))
+    return iter(F.unbind(t))
+
+
+def _repr(t: Tensor) -> str:
+    body = np.array2string(t._a, separator=", ", precision=4, prefix="tensor(", floatmode="maxprec_equal")
+    kind = "" if t._a.dtype.name in ("float32", "int64", "bool") else f", dtype={t.dtype}"
+    tail = ", requires_grad=True" if t.requires_grad else ""
+    if t.grad_fn is not None:
+        tail = f", grad_fn=<{t.grad_fn.name()}>"
+    return f"tensor({body}{kind}{tail})"
+
+
+def _format(t: Tensor, spec: str) -> str:
+    return format(t._a.item(), spec) if t._a.ndim == 0 and spec else repr(t)
 
 
 def _deepcopy(t: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -171,79 +158,94 @@ def _deepcopy(t: Tensor, memo: dict[int, Any]) -> Tensor:
         raise GraphError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol", "other"
         )
-    out = t.__class__.__new__(t.__class__)
+    out = memo[id(t)] = t.__class__.__new__(t.__class__)
     out._a, out._c, out._req = t._a.copy(), [0], t._req
-    if t._grad is not None:
-        out._grad = Tensor(t._grad._a.copy())
-    memo[id(t)] = out
+    out._grad = None if t._grad is None else Tensor(t._grad._a.copy())
     return out
 
 
-def _format(t: Tensor, spec: str) -> str:
-    return format(t._a.item(), spec) if t._a.ndim == 0 and spec else repr(t)
+# --- in place, and other types
+def _inplace(name: str) -> Callable[..., Any]:
+    op = OPS[name]
+
+    def run(t: Tensor, *args: Any, **params: Any) -> Tensor:
+        return inplace(op, t, *args, **params)
+
+    return run
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
-    """An in-place filling with random numbers."""
-
-    def fill(t: Tensor, *args: float, generator: Any = None) -> Tensor:
-        return inplace(OPS["copy_"], t, Tensor(draw(generator or default_generator, t, *args)))
-
-    return fill
+def _uniform_(t: Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Tensor:
+    drawn = (generator or default_generator).uniform(t._a.shape, t._a.dtype)
+    return inplace(OPS["copy_"], t, Tensor(drawn * (high - low) + low))
 
 
-def _uniform(g: Any, t: Tensor, low: float = 0.0, high: float = 1.0) -> Any:
-    return g.uniform(t._a.shape, t._a.dtype) * (high - low) + low
+def _normal_(t: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    drawn = (generator or default_generator).normal(t._a.shape, t._a.dtype)
+    return inplace(OPS["copy_"], t, Tensor(drawn * std + mean))
 
 
-def _normal(g: Any, t: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
-    return g.normal(t._a.shape, t._a.dtype) * std + mean
+def _as(kind: str) -> Callable[[Tensor], Tensor]:
+    return lambda t: to(t, ALL[kind].kind)
 
 
-def _float(t: Tensor) -> float:
-    return float(_item(t))
+def _to(t: Tensor, *how: Any, **named: Any) -> Tensor:
+    wanted = t._a.dtype
+    for h in (*how, *named.values()):
+        if isinstance(h, Tensor):
+            wanted = h._a.dtype
+        elif isinstance(h, dtype):
+            wanted = h.kind
+        elif isinstance(h, str):
+            device(h)
+    return to(t, wanted)
 
 
+def _as_strided(t: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    return F.as_strided(
+        t, tuple(size), tuple(stride), t.layout()[2] if storage_offset is None else storage_offset
+    )  # fmt: skip
+
+
+CHANGES = (
+    "abs add ceil clamp clamp_max clamp_min cos div exp expm1 floor lerp log log1p masked_fill mul neg pow reciprocal "
+    "relu round rsqrt sigmoid sign sin sqrt sub tanh zero"
+).split()
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le",
+             "gt": "gt", "ge": "ge", "neg": "neg", "abs": "abs", "and": "logical_and", "or": "logical_or",
+             "invert": "logical_not", "radd": "add", "rmul": "mul"}  # fmt: skip
 METHODS: dict[str, Any] = {
-    **FUNCTIONS, **INPLACE, "view": functions.view, "expand": functions.expand, "contiguous": functions.contiguous,
-    "expand_as": lambda t, other: functions.expand(t, other._a.shape),
-    "view_as": lambda t, other: functions.view(t, other._a.shape),
-    "reshape_as": lambda t, other: FUNCTIONS["reshape"](t, other._a.shape),
-    "repeat": lambda t, *n: F.repeat(t, sizes=functions.sizes(n[0], n[1:])),
-    "type_as": lambda t, o: functions.to(t, o._a.dtype), "detach": _detach, "detach_": _detach_,
+    **FUNCTIONS, **{f"{name}_": _inplace(name) for name in CHANGES}, **{n: _as(k) for n, k in ALIASES.items()},
+    **{f"__{name}__": row(op) for name, op in OPERATORS.items()},
+    **{f"__i{n}__": _inplace(op) for n, op in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))},
+    "copy_": lambda t, source, non_blocking=False: inplace(OPS["copy_"], t, source),
+    "fill_": lambda t, value: inplace(OPS["fill_tensor" if isinstance(value, Tensor) else "fill"], t, value),
+    "uniform_": _uniform_, "normal_": _normal_, "matmul": matmul, "outer": outer,
+    "view": lambda t, *shape: F.view(t, sizes(shape)), "view_as": lambda t, other: F.view(t, other._a.shape),
+    "expand": expand, "expand_as": lambda t, other: F.expand(t, other._a.shape), "as_strided": _as_strided,
+    "contiguous": lambda t: t if t._a.flags.c_contiguous else F.contiguous(t),
+    "where": lambda t, condition, other: F.where(condition, t, other), "to": _to, "cpu": lambda t: t,
+    "bool": _as("bool"), "type_as": lambda t, other: to(t, other._a.dtype),
+    "detach": _detach, "detach_": _detach_, "item": _item, "numpy": _numpy, "tolist": lambda t: t._a.tolist(),
     "requires_grad_": _requires_grad_, "retain_grad": _retain_grad, "register_hook": _register_hook,
-    "register_post_accumulate_grad_hook": _after_accumulate, "backward": _backward, "item": _item, "numpy": _numpy,
-    "to": _to, "cpu": lambda t: t, "tolist": lambda t: t._a.tolist(), "dim": lambda t: t._a.ndim,
-    "size": lambda t, dim=None: t.shape if dim is None else t._a.shape[dim], "nelement": lambda t: t._a.size,
-    "stride": lambda t, dim=None: t.layout()[1] if dim is None else t.layout()[1][dim],
-    "storage_offset": lambda t: t.layout()[2], "is_contiguous": lambda t: bool(t._a.flags.c_contiguous),
-    "data_ptr": lambda t: t._a.__array_interface__["data"][0], "element_size": lambda t: t._a.itemsize,
-    "as_strided": lambda t, size, stride, storage_offset=None: F.as_strided(
-        t, size=tuple(size), stride=tuple(stride), offset=t.layout()[2] if storage_offset is None else storage_offset),
-    "is_floating_point": lambda t: t._a.dtype.kind == "f", "uniform_": _drawn(_uniform), "normal_": _drawn(_normal),
-    "new_zeros": lambda t, *s: creation.zeros(*s, dtype=t.dtype),
-    "new_ones": lambda t, *s: creation.ones(*s, dtype=t.dtype),
-    "new_tensor": lambda t, data: creation.tensor(data, t.dtype), "where": lambda t, c, o: F.where(c, t, o),
-    "T": property(lambda t: F.permute(t, dims=tuple(range(t._a.ndim))[::-1])),
-    "mT": property(lambda t: F.transpose(t, dim0=-2, dim1=-1)), "ndim": property(lambda t: t._a.ndim),
-    "data": property(_get_data, _set_data), "device": property(lambda t: creation.CPU),
-    "retains_grad": property(lambda t: t._retains and t.grad_fn is not None), "is_cuda": property(lambda t: False),
-    "nbytes": property(lambda t: t._a.nbytes),
-    **{name: (lambda t, _k=kind: functions.to(t, ALL[_k].kind)) for name, kind in (*ALIASES.items(), ("bool", "bool"))},
-    "__add__": row("add"), "__radd__": row("add"), "__sub__": row("sub"), "__rsub__": _rsub, "__mul__": row("mul"),
-    "__rmul__": row("mul"), "__truediv__": row("div"), "__rtruediv__": _rtruediv, "__pow__": functions.pow,
-    "__mod__": functions.remainder,
-    "__rpow__": lambda t, base: functions.pow(base, t), "__matmul__": products.matmul, "__neg__": row("neg"),
-    "__abs__": row("abs"), "__eq__": row("eq"), "__ne__": row("ne"), "__lt__": row("lt"), "__le__": row("le"),
-    "__gt__": row("gt"), "__ge__": row("ge"), "__and__": row("logical_and"), "__or__": row("logical_or"),
-    "__invert__": row("logical_not"), "__iadd__": INPLACE["add_"], "__isub__": INPLACE["sub_"],
-    "__imul__": INPLACE["mul_"], "__itruediv__": INPLACE["div_"], "__ipow__": INPLACE["pow_"],
-    "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__bool__": _bool, "__float__": _float,
-    "__int__": lambda t: int(_item(t)), "__index__": lambda t: int(_item(t)), "__len__": lambda t: len(t._a),
-    "__iter__": _iter, "__repr__": _repr, "__format__": _format, "__hash__": lambda t: id(t), "__deepcopy__": _deepcopy,
+    "register_post_accumulate_grad_hook": _after_accumulate, "backward": _backward,
+    "dim": lambda t: t._a.ndim, "size": lambda t, dim=None: t.shape if dim is None else t._a.shape[dim],
+    "stride": lambda t: t.layout()[1], "storage_offset": lambda t: t.layout()[2], "nelement": lambda t: t._a.size,
+    "is_contiguous": lambda t: bool(t._a.flags.c_contiguous), "is_floating_point": lambda t: t._a.dtype.kind == "f",
+    "new_zeros": lambda t, *size: zeros(*size, dtype=t.dtype),
+    "new_ones": lambda t, *size: ones(*size, dtype=t.dtype),
+    "T": property(lambda t: F.permute(t, tuple(range(t._a.ndim))[::-1])), "mT": property(lambda t: F.transpose(t, -2, -1)),
+    "ndim": property(lambda t: t._a.ndim), "data": property(_get_data, _set_data),
+    "device": property(lambda t: device("cpu")), "is_cuda": property(lambda t: False),
+    "retains_grad": property(lambda t: t._retains and t.grad_fn is not None),
+    "__rsub__": lambda t, other: F.rsub(t, other), "__rtruediv__": lambda t, other: F.mul(F.reciprocal(t), other),
+    "__pow__": power, "__rpow__": lambda t, base: power(base, t), "__ipow__": _inplace("pow"),
+    "__matmul__": matmul, "__getitem__": getitem, "__setitem__": setitem,
+    "__bool__": _bool, "__float__": lambda t: float(_item(t)), "__int__": lambda t: int(_item(t)),
+    "__index__": lambda t: int(_item(t)), "__len__": lambda t: len(t._a), "__iter__": _iter, "__repr__": _repr,
+    "__format__": _format, "__hash__": lambda t: id(t), "__deepcopy__": _deepcopy,
     "__array__": lambda t, dtype=None, copy=None: _numpy(t),
+    # NumPy must not take an expression like `array * tensor` apart element by element.
+    "__array_ufunc__": None,
 }  # fmt: skip
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
-# NumPy must not take an expression like `array * tensor` apart element by element.
-Tensor.__array_ufunc__ = None  # type: ignore[attr-defined]

@@ -6,41 +6,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import api, creation, functions, methods, products, state, tensors, tracing
-from . import random as random_
+from . import creation, products, state
 from .dtypes import ALIASES, ALL, device, dtype, get_default_dtype, set_default_dtype
-from .namespaces import tensors as rows
+from .functions import FUNCTIONS, JOINS
+from .methods import Tensor
+from .random import Generator, manual_seed
+from .tensors import Size
+from .tracing import Trace
 
-_BOUND = methods.METHODS  # tensors have their methods once that module has been imported
-_GATHERED: dict[str, Any] = {
-    **api.FUNCTIONS,
-    **{name: getattr(creation, name) for name in creation.__all__},
-    **{name: getattr(state, name) for name in state.__all__ if name not in ("state", "Listener")},
+NAMES: dict[str, Any] = {
+    **FUNCTIONS,
+    **JOINS,
+    **{n: getattr(home, n) for home in (creation, products, state) for n in home.__all__},
     **ALL,
     **{name: ALL[kind] for name, kind in ALIASES.items()},
-    "Tensor": tensors.Tensor,
-    "Size": tensors.Size,
+    "Tensor": Tensor,
+    "Size": Size,
     "device": device,
     "dtype": dtype,
     "get_default_dtype": get_default_dtype,
     "set_default_dtype": set_default_dtype,
-    "manual_seed": random_.manual_seed,
-    "Generator": random_.Generator,
-    "cat": functions.joined,
-    "concat": functions.joined,
-    "stack": functions.stack,
-    "where": functions.where,
-    "einsum": products.einsum,
-    "trace": tracing.trace,
+    "manual_seed": manual_seed,
+    "Generator": Generator,
+    "trace": Trace,
     "set_num_threads": lambda count: None,
-    "is_grad_enabled": state.is_grad_enabled,
-    "strided": "strided",
-    "index_put": rows.index_put,
-    "pi": math.pi,
-    "inf": math.inf,
-    "nan": math.nan,
-    "e": math.e,
+    **{name: getattr(math, name) for name in ("pi", "inf", "nan", "e")},
 }
-globals().update(_GATHERED)
-
-__all__ = sorted(_GATHERED)  # pyright: ignore

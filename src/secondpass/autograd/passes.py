@@ -9,85 +9,104 @@ import numpy as np
 
 from .engine import Walk
 from .graph import Edge, GraphError, Node
-from .namespaces import arrays, tensors
+from .ops.reduce import sum_to
 from .ops.shape import memory
+from .recording import arrays, tensors
 from .state import set_grad_enabled, state
 from .tensors import UNRECORDED, Tensor, edge_of
 
 __all__ = ["backward", "grad"]
 
 
+def backward(
+    roots: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Walks the graph behind the roots and accumulates gradients in its leaves."""
+    _pass("backward", roots, grad_tensors, retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+    allow_unused: bool | None = None, materialize_grads: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of the outputs with respect to the inputs; nothing is accumulated."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
+    found = _pass("grad", outputs, grad_outputs, retain_graph, create_graph, inputs)
+    for i, (g, t) in enumerate(zip(found, _listed(inputs), strict=True)):
+        if g is None and materialize_grads:
+            found[i] = Tensor(np.zeros_like(t._a))
+        elif g is None and not allow_unused:
+            error = GraphError(
+                "One of the differentiated Tensors appears to not have been used in the graph. "
+                f"It is input {i}; set allow_unused=True if this is the desired behavior.", "unused",
+            )  # fmt: skip
+            _tell("grad", error)
+            raise error
+        elif g is not None and not isinstance(g, Tensor):
+            found[i] = _as_view(np.asarray(g))
+    return tuple(found)
+
+
 def _listed(what: Any) -> list[Any]:
     return list(what) if isinstance(what, (list, tuple)) else [what]
 
 
-def _start(roots: list[Tensor], grads: list[Any], create: bool) -> list[Any]:
-    out = []
-    for root, given in zip(roots, grads, strict=True):
-        if given is None and root.requires_grad:
-            if root._a.size != 1:
-                raise GraphError(
-                    f"grad can be implicitly created only for scalar outputs (got shape {list(root.shape)}): "
-                    "reduce it first (sum, mean) or pass `gradient`.", "not-scalar",
-                )  # fmt: skip
-            given = Tensor(np.ones_like(root._a))
-        elif given is not None and not isinstance(given, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None (got {type(given).__name__})")
-        elif given is not None and given._a.shape != root._a.shape:
-            raise GraphError(
-                f"Mismatch in shape: a gradient of {list(given.shape)} for a root of {list(root.shape)}.", "other"
-            )
-        out.append(given if create or given is None else given._a)
-    return out
+def _tell(kind: str, error: BaseException) -> None:
+    if state.listener is not None:
+        state.listener.failed(kind, error)
 
 
-def _edges(roots: list[Tensor]) -> list[Edge]:
-    edges = []
-    for i, root in enumerate(roots):
-        edge = edge_of(root)
-        if edge is None:
+def _pass(kind: str, roots: Any, given: Any, retain: Any, create: bool, inputs: Any) -> list[Any]:
+    try:
+        if kind == "backward" and inputs is not None and not _listed(inputs):
+            raise GraphError("`inputs` argument to `backward()` cannot be empty.", "other")
+        chosen = _listed(roots)
+        first = [None] * len(chosen) if given is None else _listed(given)
+        grads = [_start(root, g, create) for root, g in zip(chosen, first, strict=True)]
+        edges = [_root(i, root) for i, root in enumerate(chosen)]
+        targets = None if inputs is None else [_target(kind, t) for t in _listed(inputs)]
+        walk = Walk(kind, edges, create if retain is None else retain, create, targets)
+    except BaseException as error:
+        _tell(kind, error)
+        raise
+    return _run(walk, grads)
+
+
+def _start(root: Tensor, given: Any, create: bool) -> Any:
+    if given is None and root.requires_grad:
+        if root._a.size != 1:
             raise GraphError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn: it has no history, so "
-                "nothing can flow back from it.", "no-grad",
+                f"grad can be implicitly created only for scalar outputs (got shape {list(root.shape)}): "
+                "reduce it first (sum, mean) or pass `gradient`.", "not-scalar",
             )  # fmt: skip
-        edges.append(edge)
-    return edges
+        given = Tensor(np.ones_like(root._a))
+    elif given is not None and not isinstance(given, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None (got {type(given).__name__})")
+    elif given is not None and given._a.shape != root._a.shape:
+        raise GraphError(
+            f"Mismatch in shape: a gradient of {list(given.shape)} for a root of {list(root.shape)}.", "other"
+        )
+    return given if create or given is None else given._a
 
 
-def _fit(g: Any, edge: Edge, node: Node, F: Any, array: Any) -> Any:
-    meta = edge[0].meta[edge[1]]
-    shape, kind = meta
-    if array.shape != shape:
-        lead = array.ndim - len(shape)
-        if lead < 0 or any(b not in (a, 1) for a, b in zip(array.shape[lead:], shape, strict=True)):
-            raise GraphError(
-                f"Function {node.name()} returned an invalid gradient: got {list(array.shape)} but expected a shape "
-                f"compatible with {list(shape)}", "other", node,
-            )  # fmt: skip
-        g = F.sum_to(g, shape=shape)
-    return g if array.dtype == kind else F.to_copy(g, dtype=kind)
+def _root(position: int, root: Tensor) -> Edge:
+    edge = edge_of(root)
+    if edge is None:
+        raise GraphError(
+            f"element {position} of tensors does not require grad and does not have a grad_fn: it has no history, so "
+            "nothing can flow back from it.", "no-grad",
+        )  # fmt: skip
+    return edge
 
 
-def _fit_array(g: Any, edge: Edge, node: Node) -> Any:
-    shape, kind = edge[0].meta[edge[1]]
-    return g if g.shape == shape and g.dtype is kind else _fit(g, edge, node, arrays, g)
-
-
-def _fit_tensor(g: Any, edge: Edge, node: Node) -> Any:
-    return _fit(g, edge, node, tensors, g._a)
-
-
-def _hook(node: Node, nr: int, g: Any) -> Any:
-    t = g if isinstance(g, Tensor) else Tensor(np.asarray(g))
-    for hook in list((node.hooks or {}).get(nr, {}).values()):
-        found = hook(t)
-        if found is not None:
-            t = found
-    held = (node.retained or {}).get(nr)
-    owner = held() if held is not None else None
-    if owner is not None:
-        owner._grad = tensors.clone(t) if owner._grad is None else owner._grad + t
-    return t if isinstance(g, Tensor) else t._a
+def _target(kind: str, t: Tensor) -> Edge:
+    if not t.requires_grad:
+        raise GraphError("One of the differentiated Tensors does not require grad", "no-grad")
+    if kind == "backward" and t.grad_fn is not None:
+        t.retain_grad()  # type: ignore[attr-defined]
+    # No pass reaches a view that was made under `no_grad`: it needs a gradient but has no node.
+    return edge_of(t) or (Node("Identity", ()), 0)
 
 
 def _run(walk: Walk, grads: list[Any]) -> list[Any]:
@@ -97,7 +116,7 @@ def _run(walk: Walk, grads: list[Any]) -> list[Any]:
     error: BaseException | None = None
     outer, state.walk = state.walk, walk
     try:
-        with set_grad_enabled(walk.create):
+        with set_grad_enabled(walk.create), np.errstate(all="ignore"):
             if walk.create:
                 return walk.run(grads, tensors.add, _fit_tensor, _hook)
             return walk.run(grads, np.add, _fit_array, _hook)
@@ -110,87 +129,38 @@ def _run(walk: Walk, grads: list[Any]) -> list[Any]:
             listener.end(walk, error)
 
 
-def backward(
-    roots: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Walks the graph behind the roots and accumulates gradients in its leaves."""
-    chosen = _listed(roots)
-    given = [None] * len(chosen) if grad_tensors is None else _listed(grad_tensors)
-    targets: list[Edge] | None = None
-    try:
-        if inputs is not None:
-            wanted = _listed(inputs)
-            if not wanted:
-                raise GraphError("`inputs` argument to `backward()` cannot be empty.", "other")
-        grads = _start(chosen, given, create_graph)
-        edges = _edges(chosen)
-        if inputs is not None:
-            targets = []
-            for t in wanted:
-                if not t.requires_grad:
-                    raise GraphError("One of the differentiated Tensors does not require grad", "no-grad")
-                if t.grad_fn is not None:
-                    t.retain_grad()
-                targets.append(edge_of(t) or _nowhere())
-        walk = Walk("backward", edges, create_graph if retain_graph is None else retain_graph, create_graph, targets)
-    except BaseException as error:
-        _tell("backward", error)
-        raise
-    _run(walk, grads)
+def _fit_array(g: Any, edge: Edge, node: Node) -> Any:
+    shape, kind = edge[0].meta[edge[1]]
+    return g if g.shape == shape and g.dtype is kind else _fit(g, edge, node, arrays, g)
 
 
-def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-    only_inputs: bool = True,
-) -> tuple[Any, ...]:
-    """The gradients of the outputs with respect to the inputs; nothing is accumulated."""
-    if is_grads_batched:
-        raise RuntimeError("is_grads_batched is not supported here")
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
-    chosen, wanted = _listed(outputs), _listed(inputs)
-    given = [None] * len(chosen) if grad_outputs is None else _listed(grad_outputs)
-    try:
-        grads = _start(chosen, given, create_graph)
-        edges = _edges(chosen)
-        for t in wanted:
-            if not t.requires_grad:
-                raise GraphError("One of the differentiated Tensors does not require grad", "no-grad")
-        # A leaf that no operation has used has no node yet; the one made here is simply not reached.
-        targets = [edge_of(t) or _nowhere() for t in wanted]
-        retain = create_graph if retain_graph is None else retain_graph
-        walk = Walk("grad", edges, retain, create_graph, targets)
-    except BaseException as error:
-        _tell("grad", error)
-        raise
-    found = _run(walk, grads)
-    for i, (g, t) in enumerate(zip(found, wanted, strict=True)):
-        if g is None and materialize_grads:
-            found[i] = Tensor(np.zeros_like(t._a))
-        elif g is None and not allow_unused:
-            raise _told(GraphError(
-                "One of the differentiated Tensors appears to not have been used in the graph. "
-                f"It is input {i}; set allow_unused=True if this is the desired behavior.", "unused",
-            ))  # fmt: skip
-        elif g is not None and not isinstance(g, Tensor):
-            found[i] = _as_view(np.asarray(g))
-    return tuple(found)
+def _fit_tensor(g: Any, edge: Edge, node: Node) -> Any:
+    return _fit(g, edge, node, tensors, g._a)
 
 
-def _nowhere() -> Edge:
-    """An edge for what no pass reaches: a view made under `no_grad` needs a gradient but has no node."""
-    return Node("Identity", ()), 0
+def _fit(g: Any, edge: Edge, node: Node, F: Any, array: Any) -> Any:
+    shape, kind = edge[0].meta[edge[1]]
+    if array.shape != shape:
+        lead = array.ndim - len(shape)
+        if lead < 0 or any(b not in (a, 1) for a, b in zip(array.shape[lead:], shape, strict=True)):
+            raise GraphError(
+                f"Function {node.name()} returned an invalid gradient: got {list(array.shape)} but expected a shape "
+                f"compatible with {list(shape)}", "other", node,
+            )  # fmt: skip
+        g = sum_to(F, g, shape)
+    return g if array.dtype == kind else F.to_copy(g, kind)
+
+
+def _hook(node: Node, nr: int, g: Any) -> Any:
+    t = g if isinstance(g, Tensor) else Tensor(np.asarray(g))
+    for hook in list((node.hooks or {}).get(nr, {}).values()):
+        found = hook(t)
+        t = t if found is None else found
+    held = (node.retained or {}).get(nr)
+    owner = held() if held is not None else None
+    if owner is not None:
+        owner._grad = tensors.clone(t) if owner._grad is None else owner._grad + t
+    return t if isinstance(g, Tensor) else t._a
 
 
 def _as_view(array: Any) -> Tensor:
@@ -200,13 +170,3 @@ def _as_view(array: Any) -> Tensor:
         t._base = Tensor(memory(array))
         t._c, t._made = t._base._c, UNRECORDED
     return t
-
-
-def _tell(kind: str, error: BaseException) -> None:
-    if state.listener is not None:
-        state.listener.failed(kind, error)
-
-
-def _told(error: RuntimeError) -> RuntimeError:
-    _tell("grad", error)
-    return error

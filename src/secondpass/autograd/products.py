@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .functions import contiguous
-from .namespaces import reshape
-from .namespaces import tensors as F
+from .functions import reshape
+from .recording import tensors as F
 from .tensors import Tensor
 
 __all__ = ["einsum", "matmul", "outer"]
@@ -25,18 +24,19 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
     if a._a.dtype != b._a.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if p == 2 and q == 2:
+        return F.mm(a, b)
     if p <= 2 and q <= 2:
-        if p == 2 and q == 2:
-            return F.mm(a, b)
-        if p == 1 and q == 1:
-            return F.dot(a, b)
-        return F.mv(a, b) if p == 2 else F.squeeze_(F.mm(F.unsqueeze(a, dim=0), b), dim=0)
+        return F.dot(a, b) if p == q else F.mv(a, b) if p == 2 else F.squeeze_(F.mm(F.unsqueeze(a, 0), b), 0)
     if not _folds(a, b):
         return _batched(a, b)
     if p > q:
         return _folded(a, b)
-    turned = F.transpose(b, dim0=-1, dim1=-2)
-    return _folded(turned, a) if p == 1 else contiguous(F.transpose(_folded(turned, F.t(a)), dim0=-1, dim1=-2))
+    turned = F.transpose(b, -1, -2)
+    if p == 1:
+        return _folded(turned, a)
+    out = F.transpose(_folded(turned, F.t(a)), -1, -2)
+    return out if out._a.flags.c_contiguous else F.contiguous(out)
 
 
 def _folds(a: Tensor, b: Tensor) -> bool:
@@ -45,48 +45,43 @@ def _folds(a: Tensor, b: Tensor) -> bool:
     large, small = (a, b) if a._a.ndim >= b._a.ndim else (b, a)
     if large._a.ndim < 3 or small._a.ndim > 2:
         return False
-    if small.requires_grad:
-        return True
-    if a._a.ndim == 2:
-        return False
+    if small.requires_grad or a._a.ndim == 2:
+        return small.requires_grad
     array = large._a if large is a else large._a.swapaxes(-1, -2)
-    steps = zip(array.shape, array.strides, array.shape[1:], array.strides[1:], strict=False)
-    pairs = list(steps)[:-1]
-    return not array.size or all(n == 1 or step == inner * width for n, step, width, inner in pairs)
+    steps = list(zip(array.shape, array.strides, array.shape[1:], array.strides[1:], strict=False))[:-1]
+    return not array.size or all(n == 1 or step == inner * width for n, step, width, inner in steps)
 
 
 def _batched(a: Tensor, b: Tensor) -> Tensor:
     vector = b._a.ndim == 1
     rows, inner = a._a.shape[-2] if a._a.ndim > 1 else 1, a._a.shape[-1]
-    columns = 1 if vector else b._a.shape[-1]
+    columns = () if vector else b._a.shape[-1:]
     try:
         batch = np.broadcast_shapes(a._a.shape[:-2], b._a.shape[:-2])
     except ValueError as error:
         raise RuntimeError(f"matmul: {error}") from None
-    left = reshape(F.expand(a, shape=(*batch, rows, inner)), (math.prod(batch), rows, inner))
-    right = F.expand(b, shape=(*batch, inner) if vector else (*batch, inner, columns))
-    right = reshape(right, (math.prod(batch), inner) if vector else (math.prod(batch), inner, columns))
-    out = F.bmm(left, F.unsqueeze(right, dim=2) if vector else right)
-    shape = (*batch, *((rows,) if a._a.ndim > 1 else ()), *(() if vector else (columns,)))
-    return F.unsafe_view(F.squeeze_dim(out, dim=2) if vector else out, shape=shape)
+    many = math.prod(batch)
+    left = reshape(F.expand(a, (*batch, rows, inner)), many, rows, inner)
+    right = reshape(F.expand(b, (*batch, inner, *columns)), many, inner, *columns)
+    out = F.bmm(left, F.unsqueeze(right, 2) if vector else right)
+    shape = (*batch, *((rows,) if a._a.ndim > 1 else ()), *columns)
+    return F.unsafe_view(F.squeeze_dim(out, 2) if vector else out, shape)
 
 
 def _folded(a: Tensor, b: Tensor) -> Tensor:
-    lead, flat = a._a.shape[:-1], reshape(a, (-1, a._a.shape[-1]))
-    if b._a.ndim == 1:
-        return F.unsafe_view(F.mv(flat, b), shape=lead)
-    return F.unsafe_view(F.mm(flat, b), shape=(*lead, b._a.shape[1]))
+    lead, flat = a._a.shape[:-1], reshape(a, -1, a._a.shape[-1])
+    return F.unsafe_view(F.mv(flat, b) if b._a.ndim == 1 else F.mm(flat, b), (*lead, *b._a.shape[1:]))
 
 
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The product of every pair of elements."""
     if a._a.ndim != 1 or b._a.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {a._a.ndim}-D and {b._a.ndim}-D")
-    return F.mul(reshape(a, (a._a.shape[0], 1)), b)
+    return F.mul(reshape(a, -1, 1), b)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation, for one or two operands with an explicit or implied result."""
+    """Sums of products in Einstein's notation, two operands at a time."""
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -100,25 +95,24 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         kept = "".join(dict.fromkeys(c for c in terms[0] + terms[1] if c in rest))
         given = [einsum(f"{terms[0]},{terms[1]}->{kept}", given[0], given[1]), *given[2:]]
         terms = [kept, *terms[2:]]
-    sizes = {c: n for term, t in zip(terms, given, strict=True) for c, n in zip(term, t._a.shape, strict=True)}
     if len(given) == 1:
         return _arrange(given[0], terms[0], out)
+    size = {c: n for term, t in zip(terms, given, strict=True) for c, n in zip(term, t._a.shape, strict=True)}
     a, b = terms
-    shared = [c for c in a if c in b]
-    batch, inner = [c for c in shared if c in out], [c for c in shared if c not in out]
+    batch, inner = [c for c in a if c in b and c in out], [c for c in a if c in b and c not in out]
     mine, other = [c for c in a if c not in b and c in out], [c for c in b if c not in a and c in out]
 
     def block(t: Tensor, term: str, first: list[str], second: list[str]) -> Tensor:
-        count = [math.prod(sizes[c] for c in group) for group in (batch, first, second)]
-        return reshape(_arrange(t, term, "".join(batch + first + second)), tuple(count))
+        count = [math.prod(size[c] for c in group) for group in (batch, first, second)]
+        return reshape(_arrange(t, term, "".join(batch + first + second)), *count)
 
     product = F.bmm(block(given[0], a, mine, inner), block(given[1], b, inner, other))
     order = "".join(batch + mine + other)
-    return _arrange(reshape(product, tuple(sizes[c] for c in order)), order, out)
+    return _arrange(reshape(product, [size[c] for c in order]), order, out)
 
 
 def _arrange(t: Tensor, term: str, out: str) -> Tensor:
     gone = [c for c in term if c not in out]
-    order = [term.index(c) for c in out] + [term.index(c) for c in gone]
-    t = F.permute(t, dims=tuple(order)) if order else t
-    return F.sum_dim(t, dim=tuple(range(len(out), len(term)))) if gone else t
+    order = [term.index(c) for c in (*out, *gone)]
+    t = F.permute(t, tuple(order)) if order else t
+    return F.sum_dim(t, tuple(range(len(out), len(term)))) if gone else t

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,15 @@ import numpy as np
 from .dtypes import default
 from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
 from .ops import OPS, Op, values
-from .ops.linear import by_columns
-from .ops.shape import layout
 from .place import here
 from .state import state
 from .tensors import SEVERAL, UNRECORDED, Tensor, edge_of
 
-__all__ = ["OpNode", "apply", "arrays", "as_pytorch", "edges_of", "number", "tensors"]
-
-_ndarray = np.ndarray
+__all__ = ["OpNode", "apply", "arguments", "arrays", "as_pytorch", "edges_of", "number", "row", "tensors"]
 
 
 class OpNode(Node):
-    """A node made by a row of the op table."""
+    """A node made by a row of the op table. The parameters of the operation are attributes."""
 
     __slots__ = ("op", "params", "shapes")
 
@@ -32,25 +28,14 @@ class OpNode(Node):
         # Spelled out rather than left to the base class: this runs for every operation.
         self.name_ = op.node
         self.edges = edges
-        number = state.number
-        state.number = number + 1
-        self.number = number
+        self.number = state.number
+        state.number += 1
         self.saved = ()
         self.freed_by = self.hooks = self.retained = None
         self.spot = here(3)
         self.op = op
         self.params = params
         self.shapes = shapes
-
-    def shape(self, position: int) -> Any:
-        """The shape of an input."""
-        return self.shapes[position]
-
-    def dtype(self, position: int) -> Any:
-        """The element type of the input behind an edge."""
-        edge = self.edges[position]
-        assert edge is not None
-        return edge[0].meta[edge[1]][1]
 
     def save(self, inputs: Sequence[Tensor | None]) -> None:
         """Keeps the inputs the derivatives need."""
@@ -64,31 +49,27 @@ class OpNode(Node):
             elif at == op.star:
                 nothing: Saved = (name, INPUT, None, None, 0, None)
                 kept.extend(nothing if t is None else (name, INPUT, t, t._c, t._c[0], None) for t in inputs[at:])
-            else:
-                t = inputs[at]
-                if t is not None:
-                    kept.append((name, INPUT, t, t._c, t._c[0], t._fn is not None))
+            elif (t := inputs[at]) is not None:
+                kept.append((name, INPUT, t, t._c, t._c[0], t._fn is not None))
         self.saved = kept
 
     def save_outputs(self, outputs: Sequence[Tensor], changed_view: bool = False) -> None:
-        """Keeps the outputs the derivatives need: their memory, not the tensors."""
+        """Keeps the outputs the derivatives need (their memory, not the tensors); then hooks may pack everything."""
         for i, entry in enumerate(self.saved):
             if entry[1] >= 0:
                 t = outputs[entry[1]]
                 fn = weakref.ref(t._fn) if changed_view and t._fn is not None else None
                 self.saved[i] = (entry[0], entry[1], t._a, t._c, t._c[0], fn)  # type: ignore[index]
+        if state.hooks:
+            self.saved = [self._pack(entry, *state.hooks[-1]) for entry in self.saved]
 
-    def pack(self, pack: Any, unpack: Any) -> None:
-        """Hands everything saved to a pack hook."""
-        kept = []
-        for entry in self.saved:
-            t = self.unpack(entry, True)
-            if t is not None and t._wrapped:
-                t = None
-            needs = t is not None and t._fn is None and t.requires_grad
-            source = None if t is None or t._fn is self else (t._fn, t._nr, needs, t._accumulator)
-            kept.append(entry if t is None else (entry[0], HOOKED, pack(t.detach()), None, entry[1], (unpack, source)))
-        self.saved = kept
+    def _pack(self, entry: Saved, pack: Any, unpack: Any) -> Saved:
+        t = self.unpack(entry, True)
+        if t is None or t._wrapped:
+            return entry
+        needs = t._fn is None and t.requires_grad
+        source = None if t._fn is self else (t._fn, t._nr, needs, t._accumulator)
+        return entry[0], HOOKED, pack(t.detach()), None, entry[1], (unpack, source)
 
     def unpack(self, entry: Saved, create: bool) -> Any:
         """A buffer, as a tensor with its history (`create`) or as an array."""
@@ -99,54 +80,47 @@ class OpNode(Node):
             return kept if create or kept is None else kept._a
         if kind == HOOKED:
             unpack, source = entry[5]
-            kept = unpack(kept)
-            if not create:
-                return kept._a
-            t = Tensor(kept._a)
-            t._c = kept._c
-            t._fn, t._nr, t._req, t._accumulator = (self, entry[4], False, None) if source is None else source
-            return t
+            found = unpack(kept)
+            kept, counter = found._a, found._c
         if not create:
             return kept
         t = Tensor(kept)
         t._c = counter
-        if kind not in self.op.integral:
+        if kind == HOOKED:
+            t._fn, t._nr, t._req, t._accumulator = (self, entry[4], False, None) if source is None else source
+        elif kind not in self.op.integral:
             t._fn, t._nr = self, kind
             if entry[5] is not None and entry[5]() is not None:
                 t._fn, t._nr = entry[5](), 0
         return t
 
-    def refuse_detached(self, entry: Saved) -> None:
-        """Raises when a pass needs an input that was cut off after it was saved."""
+    def _refuse_detached(self, entry: Saved) -> None:
         if entry[1] == INPUT and entry[5] and entry[2] is not None and entry[2]._fn is None:
             raise GraphError(
                 f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
                 "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
             )  # fmt: skip
 
-    def unpack_all(self, create: bool) -> list[Any]:
+    def _unpack_all(self, create: bool) -> list[Any]:
         """All buffers, by the op's order; None for those that were not needed."""
         op = self.op
         for entry in self.saved:
             if entry[5]:
-                self.refuse_detached(entry)
+                self._refuse_detached(entry)
+        found = [self.unpack(e, create) for e in self.saved]
         if op.star > 0 and op.saves:
-            return [[self.unpack(e, create) for e in self.saved]]
-        if len(self.saved) == len(op.plan):
-            return [self.unpack(e, create) for e in self.saved]
-        found = {e[0]: self.unpack(e, create) for e in self.saved}
-        return [found.get(name) for name in op.saves]
+            return [found]
+        if len(found) == len(op.plan):
+            return found
+        by_name = dict(zip((e[0] for e in self.saved), found, strict=True))
+        return [by_name.get(name) for name in op.saves]
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
         """The derivatives."""
         op, create = self.op, walk.create
-        saved = self.unpack_all(create) if self.saved else [None] * len(op.plan)
-        g: Any = grads
-        if not op.several:
-            g = grads[0]
-            if g is None:
-                return [None] * len(needed)
-        elif all(one is None for one in grads):
+        saved = self._unpack_all(create) if self.saved else [None] * len(op.plan)
+        g: Any = grads if op.several else grads[0]
+        if g is None or (op.several and all(one is None for one in grads)):
             return [None] * len(needed)
         F = tensors if create else arrays
         if op.whole is not None:
@@ -157,15 +131,15 @@ class OpNode(Node):
         ]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            found = [e for e in self.saved if e[0] == name[7:]]
-            if not found and name[7:] not in self.op.saves:
-                return self.params[name[7:]]
+        key = name.removeprefix("_saved_")
+        if key in self.op.saves and key != name:
+            found = [e for e in self.saved if e[0] == key]
             for entry in found:
                 self.asked(entry[0])
-                self.check(entry)
             got = [self.unpack(e, True) for e in found]
             return tuple(got) if self.op.star > 0 else got[0] if got else None
+        if key in self.params:
+            return self.params[key]
         raise AttributeError(name)
 
 
@@ -177,10 +151,8 @@ def number(value: Any, among: Sequence[Any]) -> Tensor:
         kind = kinds[0] if kinds and kind is None else kind
     elif isinstance(value, float):
         kind = kind if kind is not None and kind.kind == "f" else default.kind
-    elif isinstance(value, np.generic):
-        kind = value.dtype if kind is None else kind
-    elif isinstance(value, np.ndarray):
-        kind = value.dtype
+    elif isinstance(value, (np.generic, np.ndarray)):
+        kind = value.dtype if kind is None or isinstance(value, np.ndarray) else kind
     elif not isinstance(value, int):
         raise TypeError(f"unsupported operand: a tensor or a number was expected (got {type(value).__name__})")
     t = Tensor(np.array(value, kind if kind is not None else np.dtype(np.int64)))
@@ -189,7 +161,7 @@ def number(value: Any, among: Sequence[Any]) -> Tensor:
 
 
 def _result(op: Op, inputs: Sequence[Any], out: Any, node: OpNode | None, nr: int) -> Tensor:
-    if out.__class__ is not _ndarray:
+    if out.__class__ is not np.ndarray:
         out = np.asarray(out)
     if not op.view and not out.flags.c_contiguous:
         out = _ordered(inputs, out)
@@ -227,20 +199,29 @@ def edges_of(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
     return None
 
 
-def apply(op: Op, *args: Any, **params: Any) -> Any:
-    """Runs an operation on tensors and records it."""
-    inputs: Sequence[Any] = args
+def arguments(op: Op, args: Sequence[Any], given: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The inputs of a call, numbers among them as tensors, and its parameters by name."""
+    count = len(op.inputs)
+    if op.star < 0 and len(args) != count:
+        more, known = args[count:], op.params
+        if len(more) > len(known):
+            raise TypeError(f"{op.name}() takes {count + len(known)} arguments (got {len(args)})")
+        given = {**given, **dict(zip(known, more, strict=False))}
+        missing = [n for n in op.inputs[len(args) :] if n not in given]
+        if missing:
+            raise TypeError(f"{op.name}() is missing {', '.join(missing)}")
+        args = (*args[:count], *(given.pop(n) for n in op.inputs[len(args) :]))
     for a in args:
         if a is not None and not isinstance(a, Tensor):
-            inputs = [x if x is None or isinstance(x, Tensor) else number(x, args) for x in args]
+            args = [x if x is None or isinstance(x, Tensor) else number(x, args) for x in args]
             break
+    return args, {**op.defaults, **given} if given else op.defaults
+
+
+def apply(op: Op, *args: Any, **given: Any) -> Any:
+    """Runs an operation on tensors and records it."""
+    inputs, params = arguments(op, args, given)
     plain: list[Any] = [None if t is None else t._a for t in inputs]
-    if op.matrices and any(a.ndim != op.matrices for a in plain[-2:]):
-        raise RuntimeError(f"{op.name} expects {op.matrices}-D tensors (got {[list(a.shape) for a in plain[-2:]]})")
-    if op.matrices == 2:
-        params = {"columns": (by_columns(plain[-2]), by_columns(plain[-1]))}
-    elif op.name == "as_strided":
-        params["layout"] = layout(plain[0])
     try:
         out = op.value(*plain, **params)
     except (ValueError, IndexError) as error:
@@ -248,29 +229,23 @@ def apply(op: Op, *args: Any, **params: Any) -> Any:
             edges_of(op, inputs)  # a view that may not be used says so first
         raise as_pytorch(op, error) from None
     edges = edges_of(op, inputs) if state.enabled and op.formulas else None
-    if edges is None:
-        if state.listener is not None and state.walk is None and any(t is not None and t.requires_grad for t in inputs):
-            state.listener.cut(inputs[0], "compare" if state.enabled else "no_grad")
-        if op.several:
-            return tuple([_result(op, inputs, one, None, i) for i, one in enumerate(out)])
-        return _result(op, inputs, out, None, 0)
-    node = OpNode(op, edges, params, [() if a is None else a.shape for a in plain])
-    if op.plan:
-        node.save(inputs)
-    result: Any
-    if op.several:
-        result = tuple([_result(op, inputs, one, node, i) for i, one in enumerate(out)])
-        node.meta = [(t._a.shape, t._a.dtype) for t in result]
-    else:
-        result = _result(op, inputs, out, node, 0)
-        node.meta = [(result._a.shape, result._a.dtype)]
-    if op.plan:
-        node.save_outputs(result if op.several else (result,))
-        if state.hooks:
-            node.pack(*state.hooks[-1])
-    if state.listener is not None:
-        state.listener.node(node)
-    return result
+    node = None
+    if edges is not None:
+        if op.notes is not None:
+            params = {**params, **op.notes(*plain)}
+        node = OpNode(op, edges, params, [() if a is None else a.shape for a in plain])
+        if op.plan:
+            node.save(inputs)
+    elif state.listener is not None and state.walk is None and any(t is not None and t.requires_grad for t in inputs):
+        state.listener.cut(inputs[0], "compare" if state.enabled else "no_grad")
+    outs = [_result(op, inputs, one, node, i) for i, one in enumerate(out if op.several else (out,))]
+    if node is not None:
+        node.meta = [(t._a.shape, t._a.dtype) for t in outs]
+        if op.plan:
+            node.save_outputs(outs)
+        if state.listener is not None:
+            state.listener.node(node)
+    return tuple(outs) if op.several else outs[0]
 
 
 def as_pytorch(op: Op, error: Exception) -> Exception:
@@ -279,17 +254,25 @@ def as_pytorch(op: Op, error: Exception) -> Exception:
     return IndexError(text) if isinstance(error, IndexError) else RuntimeError(text)
 
 
+def row(name: str) -> Callable[..., Any]:
+    """A row of the table as a function."""
+    op = OPS[name]
+
+    def run(*args: Any, **params: Any) -> Any:
+        return apply(op, *args, **params)
+
+    run.__name__ = run.__qualname__ = name
+    return run
+
+
 class _Tensors:
-    """The table over recording tensors; `namespaces` adds what is not a row."""
+    """The table over recording tensors; `functions` adds what is not a row."""
 
     def __getattr__(self, name: str) -> Any:
-        op = OPS[name]
-
-        def run(*args: Any, **params: Any) -> Any:
-            return apply(op, *args, **params)
-
-        setattr(self, name, run)
-        return run
+        if name not in OPS:
+            raise AttributeError(name)
+        setattr(self, name, row(name))
+        return self.__dict__[name]
 
 
 arrays: Any = values

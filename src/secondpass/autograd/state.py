@@ -6,29 +6,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-__all__ = ["Listener", "enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled", "state"]
-
-
-class Listener(Protocol):
-    """Who is told of everything that happens to the graph (see `tracing`)."""
-
-    def node(self, node: Any) -> None: ...
-    def begin(self, walk: Any) -> None: ...
-    def end(self, walk: Any, error: BaseException | None) -> None: ...
-    def failed(self, kind: str, error: BaseException) -> None: ...
-    def step(self, optimizer: Any) -> None: ...
-    def zero_grad(self, owner: Any, leaves: list[Any]) -> None: ...
-    def write(self, tensor: Any, how: str) -> None: ...
-    def cut(self, tensor: Any, kind: str) -> None: ...
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
 class _State(threading.local):
     enabled: bool = True
     hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
     """Pack and unpack hooks of saved tensors, innermost last."""
-    listener: Listener | None = None
+    listener: Any = None
+    """Who is told of everything that happens to the graph: a `tracing.Trace`."""
     number: int = 0
     """The next node's number."""
     leaves: int = 0
@@ -61,33 +49,39 @@ class set_grad_enabled:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         state.enabled = self.before  # as a decorator it acts on the calls, not now
-        return _decorated(function, lambda: set_grad_enabled(self.mode))
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with set_grad_enabled(self.mode):
+                return function(*args, **kwargs)
+
+        return inside
 
 
-class _Switch:
-    mode = True
+class _Switch(set_grad_enabled):
+    """A switch that waits for its `with`, and decorates without parentheses, too."""
+
+    setting = True
 
     def __new__(cls, function: Any = None, **_: Any) -> Any:
         made = super().__new__(cls)
-        return made if function is None or isinstance(function, bool) else made(function)
+        if not callable(function):
+            return made
+        made.__init__()  # type: ignore[misc]
+        return made(function)
 
     def __init__(self, *_: Any) -> None:
-        pass
+        self.before, self.mode = state.enabled, self.setting
 
     def __enter__(self) -> None:
-        self.before, state.enabled = state.enabled, self.mode
-
-    def __exit__(self, *_: object) -> None:
-        state.enabled = self.before
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return _decorated(function, type(self))
+        self.before = state.enabled
+        super().__enter__()
 
 
 class no_grad(_Switch):
     """Records nothing: as a `with` or a decorator."""
 
-    mode = False
+    setting = False
 
 
 class inference_mode(no_grad):
@@ -96,12 +90,3 @@ class inference_mode(no_grad):
 
 class enable_grad(_Switch):
     """Records again inside `no_grad`."""
-
-
-def _decorated(function: Callable[..., Any], switch: Callable[[], Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def inside(*args: Any, **kwargs: Any) -> Any:
-        with switch():
-            return function(*args, **kwargs)
-
-    return inside

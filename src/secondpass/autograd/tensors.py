@@ -58,7 +58,7 @@ class Tensor:
         self._a = array
         self._c = [0]
         if requires_grad:
-            self._req = True
+            self._req = differentiable(array)
 
     # --- the graph
     @property
@@ -101,11 +101,7 @@ class Tensor:
             raise GraphError(
                 "you can only change requires_grad flags of leaf variables; use detach() instead.", "other"
             )
-        if value and self._a.dtype.kind != "f":
-            raise GraphError(
-                f"only Tensors of floating point dtype can require gradients (got {self._a.dtype})", "other"
-            )
-        self._req = bool(value)
+        self._req = bool(value) and differentiable(self._a)
 
     @property
     def is_leaf(self) -> bool:
@@ -113,16 +109,8 @@ class Tensor:
         return not self.requires_grad or self.grad_fn is None
 
     @property
-    def output_nr(self) -> int:
-        """Which output of its node it is."""
-        return self._nr
-
-    @property
     def _version(self) -> int:
         return int(self._c[0])
-
-    def _is_view(self) -> bool:
-        return self._base is not None
 
     @property
     def grad(self) -> Tensor | None:
@@ -160,12 +148,15 @@ class Tensor:
         return layout(self._a)
 
 
+def differentiable(array: Any) -> bool:
+    """True; an error where the elements are no floating point numbers."""
+    if array.dtype.kind != "f":
+        raise GraphError(f"only Tensors of floating point dtype can require gradients (got {array.dtype})", "other")
+    return True
+
+
 class Size(tuple[int, ...]):
     """A shape."""
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self, dtype=np.int64))
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
@@ -201,10 +192,9 @@ class AccumulateGrad(Node):
 
 def _laid_out(new: Tensor, leaf: Tensor) -> Tensor:
     """A gradient with history, copied into the layout of its leaf."""
-    from .namespaces import tensors as F
+    from .recording import tensors as F
 
-    _, stride, _ = leaf.layout()
-    return F.copy_(F.empty_strided(new, size=leaf._a.shape, stride=stride), new)
+    return F.copy_(F.empty_strided(new, leaf._a.shape, leaf.layout()[1]), new)
 
 
 def edge_of(t: Tensor) -> Edge | None:

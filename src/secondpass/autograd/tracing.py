@@ -114,7 +114,9 @@ class Trace:
                 leaf = self._leaf(tensor, name)
                 self._held |= {leaf} if kind == "attribute" else set()
             elif fn is not None:
-                self._events.append(record.Sighting(self._when, name, kind, fn.number, fn.spent, function))
+                self._events.append(
+                    record.Sighting(self._when, name, kind, fn.number, fn.freed_by is not None, function)
+                )
                 if name.endswith("[...]"):
                     containers.setdefault(name.removesuffix("[...]"), set()).add(id(tensor))
         for name, held in containers.items():

@@ -16,12 +16,11 @@ from ..autograd.ops import COMPOSED, OPS, Op
 __all__ = ["ALIASES", "CREATION", "NO_HISTORY", "SIGNATURES", "composed", "row"]
 
 
-def _more(name: str, node: str, inputs: str, saves: str = "", several: bool = False) -> Op:
+def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:
     names = tuple(n.lstrip("*") for n in inputs.split())
     star = next((i for i, n in enumerate(inputs.split()) if n.startswith("*")), -1)
     rule = dict.fromkeys(saves.split(), "")
-    outputs = tuple(n for n in rule if n not in names) or ("result",)
-    return Op(name, node, names, _nothing, {}, rule, outputs, False, several, star=star, edges=names)
+    return Op(name, node, names, _nothing, rule, names, several=bool(integral), integral=integral, star=star)
 
 
 def _nothing(*args: object) -> None:
@@ -80,14 +79,24 @@ _ROWS = [
     _more("solve", "LinalgSolveExBackward0", "A B", "A result"),
     _more("svd", "LinalgSvdBackward0", "self", "U"),
     _more("triangular_solve", "LinalgSolveTriangularBackward0", "A B", "A result"),
+    _more("remainder", "RemainderBackward0", "self"),
+    _more("erf", "ErfBackward0", "self", "self"),
+    _more("logsumexp", "LogsumexpBackward0", "self", "self result"),
+    _more("sort", "SortBackward0", "self", "indices", (1,)),
+    _more("topk", "TopkBackward0", "self", "indices", (1,)),
+    _more("diagonal", "DiagonalBackward0", "self"),
+    _more("repeat", "RepeatBackward0", "self"),
+    _more("baddbmm", "BaddbmmBackward0", "self batch1 batch2", "batch1 batch2"),
+    _more("index_select", "IndexSelectBackward0", "self index", "index"),
+    _more("index_add", "IndexAddBackward0", "self index source", "index source"),
     _more("function", "Backward", "*tensors", ""),
 ]
 _MORE = {r.name: r for r in _ROWS}
 
 ALIASES = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "absolute": "abs", "negative": "neg",
-    "cat": "cat_sized", "concat": "cat_sized", "concatenate": "cat_sized", "hstack": "cat_sized", "vstack": "cat_sized",
-    "dstack": "cat_sized", "column_stack": "cat_sized", "mT": "t", "T": "t", "H": "t", "swapaxes": "transpose",
+    "cat": "cat", "concat": "cat", "concatenate": "cat", "hstack": "cat", "vstack": "cat",
+    "dstack": "cat", "column_stack": "cat", "mT": "t", "T": "t", "H": "t", "swapaxes": "transpose",
     "movedim": "permute", "clamp_": "clamp", "clip": "clamp", "log_softmax": "log_softmax", "sum_to_size": "sum",
     "nanmean": "mean", "type_as": "to_copy", "float": "to_copy", "double": "to_copy", "half": "to_copy",
     "bfloat16": "to_copy", "take_along_dim": "gather", "view_as": "view", "reshape_as": "view", "expand_as": "expand",

@@ -194,7 +194,7 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
         values.extend(value if isinstance(value, list) else [value])
     needs, certain, maybe = edges(values)
     first = next((v for v in values if isinstance(v, Tensor)), None)
-    if not op.node or (op.edges == () and not op.grads):
+    if not op.node or not op.edges:
         return Tensor(False)
     if m.grad is False or needs is False:
         if needs and m.grad is False:

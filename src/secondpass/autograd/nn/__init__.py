@@ -2,11 +2,8 @@
 """`torch.nn`: modules, layers, losses."""
 
 from . import functional, utils
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
 from .layers import *  # noqa: F403  all of them
 from .layers import __all__ as _layers
-from .modules import Module, Parameter
+from .modules import Module, ModuleDict, ModuleList, Parameter, Sequential
 
-__all__ = [
-    *_layers, "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterList", "Sequential", "functional", "utils",
-]  # fmt: skip
+__all__ = [*_layers, "Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "functional", "utils"]

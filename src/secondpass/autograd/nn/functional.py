@@ -7,24 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from .. import functions
-from ..api import FUNCTIONS
+from ..functions import FUNCTIONS, norm
 from ..inplace import inplace as change
-from ..namespaces import tensors as F
+from ..methods import Tensor
 from ..ops import OPS
 from ..products import matmul
 from ..random import default_generator
-from ..tensors import Tensor
+from ..recording import row
+from ..recording import tensors as F
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "embedding", "gelu",
-    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss", "normalize",
-    "one_hot", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus",
-    "tanh",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "mse_loss", "nll_loss", "normalize", "one_hot",
+    "relu", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus", "tanh",
 ]  # fmt: skip
 
-tanh, sigmoid = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"]
-softmax, log_softmax = FUNCTIONS["softmax"], FUNCTIONS["log_softmax"]
+tanh, sigmoid, softmax, log_softmax = (FUNCTIONS[n] for n in ("tanh", "sigmoid", "softmax", "log_softmax"))
+silu, softplus, leaky_relu = row("silu"), row("softplus"), row("leaky_relu")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -41,14 +40,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x._a.ndim == 2:
         return F.addmm(bias, x, turned)
     if x._a.flags.c_contiguous:
-        flat = F.addmm(bias, F.view(x, shape=(-1, x._a.shape[-1])), turned)
-        return F.view(flat, shape=(*x._a.shape[:-1], weight._a.shape[0]))
+        flat = F.addmm(bias, F.view(x, (-1, x._a.shape[-1])), turned)
+        return F.view(flat, (*x._a.shape[:-1], weight._a.shape[0]))
     return change(OPS["add"], matmul(x, turned), bias)
 
 
 def relu(x: Tensor, inplace: bool = False) -> Tensor:
     """The positive part."""
-    return x.relu_() if inplace else F.relu(x)  # type: ignore[attr-defined]
+    return change(OPS["relu"], x) if inplace else F.relu(x)
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
@@ -56,26 +55,6 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     if approximate != "none":
         raise RuntimeError(f"approximate argument must be 'none' here (got {approximate!r})")
     return F.gelu(x)
-
-
-def silu(x: Tensor, inplace: bool = False) -> Tensor:
-    """x times its sigmoid."""
-    return F.silu(x)
-
-
-def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """The positive part, and a little of the negative one."""
-    return F.leaky_relu(x, slope=negative_slope)
-
-
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x))."""
-    return F.softplus(x)
-
-
-def logsigmoid(x: Tensor) -> Tensor:
-    """The logarithm of the sigmoid."""
-    return F.neg(F.softplus(F.neg(x)))
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -93,7 +72,7 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
     """Rows of the weight."""
     if indices._a.size and not (indices._a.min() >= 0 and indices._a.max() < weight._a.shape[0]):
         raise IndexError("index out of range in self")
-    return F.embedding(weight, indices, padding_idx=-1 if padding_idx is None else padding_idx)
+    return F.embedding(weight, indices, -1 if padding_idx is None else padding_idx)
 
 
 def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -101,65 +80,63 @@ def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps:
     want = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not want or x._a.shape[x._a.ndim - len(want) :] != want:
         raise RuntimeError(f"Given normalized_shape={list(want)}, expected input to end so, but got {list(x.shape)}")
-    return F.native_layer_norm(x, weight, bias, ndim=len(want), eps=eps)[0]
+    return F.native_layer_norm(x, weight, bias, len(want), eps)[0]
 
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors of length one."""
-    length = F.clamp_min(functions.norm(x, p, dim, True), min=eps)
-    return F.div(x, F.expand(length, shape=x._a.shape))
+    return F.div(x, F.expand(F.clamp_min(norm(x, p, dim, True), eps), x._a.shape))
 
 
-def _how(reduction: str) -> str:
+# --- losses
+def how(reduction: str) -> str:
+    """The reduction, if it is one."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
 
-def _same(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    if x._a.shape == y._a.shape:
-        return x, y
+def _reduce(x: Tensor, reduction: str) -> Tensor:
+    return x if how(reduction) == "none" else F.mean(x) if reduction == "mean" else F.sum(x)
+
+
+def _same(x: Tensor, y: Tensor) -> list[Tensor]:
     try:
         shape = np.broadcast_shapes(x._a.shape, y._a.shape)
     except ValueError as error:
         raise RuntimeError(str(error)) from None
-    x, y = (t if t._a.shape == shape else F.expand(t, shape=shape) for t in (x, y))
-    return x, y
+    return [t if t._a.shape == shape else F.expand(t, shape) for t in (x, y)]
 
 
 def mse_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences."""
-    return F.mse_loss(*_same(x, y), reduction=_how(reduction))
+    return F.mse_loss(*_same(x, y), how(reduction))
 
 
 def smooth_l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """Squared where the difference is small, absolute elsewhere."""
-    return F.smooth_l1_loss(*_same(x, y), reduction=_how(reduction))
+    return F.smooth_l1_loss(*_same(x, y), how(reduction))
 
 
 def l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences."""
-    x, y = _same(x, y)
-    apart = F.abs(F.sub(x, y))
-    return apart if _how(reduction) == "none" else F.mean(apart) if reduction == "mean" else F.sum(apart)
+    return _reduce(F.abs(F.sub(*_same(x, y))), reduction)
 
 
 def binary_cross_entropy(x: Tensor, y: Tensor, weight: Any = None, reduction: str = "mean") -> Tensor:
     """The loss of probabilities."""
     if x._a.shape != y._a.shape:
-        raise ValueError(
-            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is not allowed."
-        )
+        raise ValueError(f"Using a target size ({y.shape}) that is different to the input size ({x.shape})")
     if x._a.size and not (x._a.min() >= 0 and x._a.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    return F.binary_cross_entropy(x, y, reduction=_how(reduction))
+    return F.binary_cross_entropy(x, y, how(reduction))
 
 
 def binary_cross_entropy_with_logits(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     """The loss of logits."""
     if x._a.shape != y._a.shape:
         raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
-    return F.bce_with_logits(x, y, reduction=_how(reduction), count=max(x._a.size, 1))
+    return F.bce_with_logits(x, y, how(reduction))
 
 
 def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
@@ -169,38 +146,23 @@ def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: i
     used = target._a[target._a != ignore_index]
     if used.size and not (used.min() >= 0 and used.max() < x._a.shape[1]):
         raise IndexError(f"Target {used.max()} is out of bounds.")
-    return F.nll_loss(x, target, reduction=_how(reduction), ignore_index=ignore_index)[0]
+    return F.nll_loss(x, target, how(reduction), ignore_index)[0]
 
 
 def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
-    """log_softmax and nll_loss."""
+    """log_softmax and nll_loss; the target may be classes or their probabilities."""
     if target._a.shape == x._a.shape:
         if target._a.dtype.kind != "f":
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
-        found = F.neg(F.sum_dim(F.mul(F.log_softmax(x, dim=1), target), dim=1))
-        return found if _how(reduction) == "none" else F.mean(found) if reduction == "mean" else F.sum(found)
+        return _reduce(F.neg(F.sum_dim(F.mul(F.log_softmax(x, 1), target), 1)), reduction)
     if x._a.ndim > 2 and target._a.shape != (x._a.shape[0], *x._a.shape[2:]):
         raise RuntimeError(f"Expected target size {[x._a.shape[0], *x._a.shape[2:]]}, got {list(target.shape)}")
     if x._a.ndim != 2:
         raise ValueError(f"cross_entropy expects an input of shape (N, C) here (got {list(x.shape)}): flatten it first")
-    return nll_loss(F.log_softmax(x, dim=1), target, reduction, ignore_index)
+    return nll_loss(F.log_softmax(x, 1), target, reduction, ignore_index)
 
 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     """Ones at the given positions of a new last dimension."""
     count = int(index._a.max()) + 1 if num_classes < 0 else num_classes
     return Tensor(np.eye(count, dtype=np.int64)[index._a])
-
-
-def scaled_dot_product_attention(
-    q: Tensor, k: Tensor, v: Tensor, attn_mask: Any = None, is_causal: bool = False
-) -> Tensor:
-    """softmax(q k^T / sqrt(d)) v, by single operations."""
-    scores = matmul(q, F.transpose(k, dim0=-2, dim1=-1)) * (q._a.shape[-1] ** -0.5)
-    if is_causal:
-        attn_mask = Tensor(np.tril(np.ones(scores._a.shape[-2:], np.bool_)))
-    if attn_mask is not None and attn_mask._a.dtype.kind == "b":
-        scores = F.masked_fill(scores, F.logical_not(attn_mask), value=-np.inf)
-    elif attn_mask is not None:
-        scores = F.add(scores, attn_mask)
-    return matmul(F.softmax(scores, dim=-1), v)

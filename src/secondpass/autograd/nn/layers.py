@@ -9,42 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import array_type, default
-from ..functions import chunk
-from ..namespaces import tensors as T
+from ..functions import flatten
+from ..methods import Tensor
 from ..random import default_generator
-from ..tensors import Tensor
+from ..recording import tensors as T
 from . import functional as F
 from .modules import Module, Parameter
 
 __all__ = [
-    "GELU",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "Identity",
-    "L1Loss",
-    "LSTMCell",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "MSELoss",
-    "NLLLoss",
-    "RNNCell",
-    "ReLU",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Tanh",
+    "GELU", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "GRUCell",
+    "Identity", "L1Loss", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "MSELoss", "NLLLoss", "RNNCell", "ReLU",
+    "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh",
 ]  # fmt: skip
 
 
-def _uniform(shape: tuple[int, ...], bound: float, dtype: Any = None) -> Parameter:
-    kind = default.kind if dtype is None else array_type(dtype)
+def _uniform(shape: tuple[int, ...], fan: int, dtype: Any = None) -> Parameter:
+    bound, kind = 1 / math.sqrt(fan) if fan else 0.0, array_type(dtype)
     drawn = default_generator.uniform(shape, kind)
     return Parameter(Tensor((drawn * kind.type(2 * bound) - kind.type(bound)).astype(kind)))
 
@@ -53,20 +33,17 @@ class Linear(Module):
     """x @ weight.T + bias."""
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None, device: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        bound = 1 / math.sqrt(in_features) if in_features else 0.0
-        self.weight = _uniform((out_features, in_features), bound, dtype)
-        self.bias = _uniform((out_features,), bound, dtype) if bias else None
+        self.weight = _uniform((out_features, in_features), in_features, dtype)
+        self.bias = _uniform((out_features,), in_features, dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The product."""
         return F.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Its sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -82,24 +59,20 @@ class Embedding(Module):
         self.weight = Parameter(Tensor(rows))
 
     def forward(self, indices: Tensor) -> Tensor:
-        """The rows."""
         return F.embedding(indices, self.weight, self.padding_idx)
 
 
 class LayerNorm(Module):
     """Zero mean and unit variance over the last dimensions, then a scale and a shift."""
 
-    def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True
-    ) -> None:
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps = shape, eps
         self.weight = Parameter(Tensor(np.ones(shape, default.kind))) if elementwise_affine else None
-        self.bias = Parameter(Tensor(np.zeros(shape, default.kind))) if elementwise_affine and bias else None
+        self.bias = Parameter(Tensor(np.zeros(shape, default.kind))) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The normalised input."""
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -113,7 +86,6 @@ class Dropout(Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """The thinned input."""
         return F.dropout(x, self.p, self.training)
 
 
@@ -124,11 +96,11 @@ class _Cell(Module):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh") -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.nonlinearity = input_size, hidden_size, nonlinearity
-        bound, rows = 1 / math.sqrt(hidden_size) if hidden_size else 0.0, self.gates * hidden_size
-        self.weight_ih = _uniform((rows, input_size), bound)
-        self.weight_hh = _uniform((rows, hidden_size), bound)
-        self.bias_ih = _uniform((rows,), bound) if bias else None
-        self.bias_hh = _uniform((rows,), bound) if bias else None
+        rows = self.gates * hidden_size
+        self.weight_ih = _uniform((rows, input_size), hidden_size)
+        self.weight_hh = _uniform((rows, hidden_size), hidden_size)
+        self.bias_ih = _uniform((rows,), hidden_size) if bias else None
+        self.bias_hh = _uniform((rows,), hidden_size) if bias else None
 
     def _begin(self, x: Tensor) -> Tensor:
         return Tensor(np.zeros((*x._a.shape[:-1], self.hidden_size), x._a.dtype))
@@ -141,9 +113,9 @@ class _Cell(Module):
                 raise ValueError(f"{type(self).__name__}: Expected a tensor of 1D or 2D, got {t._a.ndim}D instead")
         if x._a.ndim != 1:
             return super().__call__(x, state)
-        many = [None if t is None else T.unsqueeze(t, dim=0) for t in given]
-        out = super().__call__(T.unsqueeze(x, dim=0), tuple(many) if isinstance(state, tuple) else many[0])
-        return tuple(T.squeeze_dim(t, dim=0) for t in out) if isinstance(out, tuple) else T.squeeze_dim(out, dim=0)
+        many = [None if t is None else T.unsqueeze(t, 0) for t in given]
+        out = super().__call__(T.unsqueeze(x, 0), tuple(many) if isinstance(state, tuple) else many[0])
+        return tuple(T.squeeze_dim(t, 0) for t in out) if isinstance(out, tuple) else T.squeeze_dim(out, 0)
 
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         if x._a.shape[-1] != self.input_size:
@@ -156,12 +128,14 @@ class _Cell(Module):
             )
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
 
+    def _gates(self, t: Tensor) -> tuple[Tensor, ...]:
+        return T.unsafe_split(t, (self.hidden_size,) * self.gates, t._a.ndim - 1)
+
 
 class RNNCell(_Cell):
     """tanh (or relu) of what comes in and what was."""
 
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
-        """The next state."""
         new, old = self._both(x, self._begin(x) if h is None else h)
         return T.tanh(T.add(old, new)) if self.nonlinearity == "tanh" else T.relu(T.add(old, new))
 
@@ -172,10 +146,8 @@ class GRUCell(_Cell):
     gates = 3
 
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
-        """The next state."""
         h = self._begin(x) if h is None else h
-        new, old = self._both(x, h)
-        a, b = chunk(new, 3, -1, unsafe=True), chunk(old, 3, -1, unsafe=True)
+        a, b = map(self._gates, self._both(x, h))
         reset, update = T.sigmoid(T.add(b[0], a[0])), T.sigmoid(T.add(b[1], a[1]))
         fresh = T.tanh(T.add(a[2], T.mul(b[2], reset)))
         return T.add(T.mul(T.sub(h, fresh), update), fresh)
@@ -187,10 +159,9 @@ class LSTMCell(_Cell):
     gates = 4
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """The next state and memory."""
         h, c = (self._begin(x), self._begin(x)) if state is None else state
         new, old = self._both(x, h)
-        i, f, g, o = chunk(T.add(old, new), 4, -1, unsafe=True)
+        i, f, g, o = self._gates(T.add(old, new))
         keep, write, value, show = T.sigmoid(f), T.sigmoid(i), T.tanh(g), T.sigmoid(o)
         c = T.add(T.mul(keep, c), T.mul(write, value))
         return T.mul(show, T.tanh(c)), c
@@ -202,28 +173,22 @@ def _layer(name: str, function: Any, *options: str) -> Any:
         Module.__init__(self)
         self.options = {**dict(zip(options, args, strict=False)), **kwargs}
         self.options.pop("inplace", None)
-        for key, value in self.options.items():
-            if key == "reduction":
-                F._how(value)
-            object.__setattr__(self, key, value)
+        F.how(self.options.get("reduction", "mean"))
+        vars(self).update(self.options)
 
     def forward(self: Any, *args: Any) -> Any:
         return function(*args, **self.options)
 
-    made = type(name, (Module,), {"__init__": start, "forward": forward, "__doc__": function.__doc__})
-    made.__module__ = __name__
-    return made
+    return type(name, (Module,), {"__init__": start, "forward": forward, "__module__": __name__})
 
 
 ReLU, Tanh, Sigmoid = _layer("ReLU", F.relu), _layer("Tanh", F.tanh), _layer("Sigmoid", F.sigmoid)
-GELU, SiLU = _layer("GELU", F.gelu, "approximate"), _layer("SiLU", F.silu)
+GELU, SiLU, Softplus = _layer("GELU", F.gelu), _layer("SiLU", F.silu), _layer("Softplus", F.softplus)
 LeakyReLU = _layer("LeakyReLU", F.leaky_relu, "negative_slope")
 Softmax = _layer("Softmax", F.softmax, "dim")
 Identity = _layer("Identity", lambda x: x)
-Flatten = _layer("Flatten", lambda x, start_dim=1, end_dim=-1: x.flatten(start_dim, end_dim), "start_dim", "end_dim")
-MSELoss, L1Loss = _layer("MSELoss", F.mse_loss, "reduction"), _layer("L1Loss", F.l1_loss, "reduction")
-SmoothL1Loss = _layer("SmoothL1Loss", F.smooth_l1_loss, "reduction")
-CrossEntropyLoss = _layer("CrossEntropyLoss", F.cross_entropy)
-NLLLoss = _layer("NLLLoss", F.nll_loss)
-BCELoss = _layer("BCELoss", F.binary_cross_entropy)
+Flatten = _layer("Flatten", lambda x, start_dim=1, end_dim=-1: flatten(x, start_dim, end_dim), "start_dim", "end_dim")
+MSELoss, L1Loss = _layer("MSELoss", F.mse_loss), _layer("L1Loss", F.l1_loss)
+SmoothL1Loss, CrossEntropyLoss = _layer("SmoothL1Loss", F.smooth_l1_loss), _layer("CrossEntropyLoss", F.cross_entropy)
+NLLLoss, BCELoss = _layer("NLLLoss", F.nll_loss), _layer("BCELoss", F.binary_cross_entropy)
 BCEWithLogitsLoss = _layer("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)

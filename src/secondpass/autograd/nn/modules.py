@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Modules: what owns parameters, and how they are found, moved and stored."""
+"""Modules: what owns parameters, how they are found, moved and stored; and modules that hold modules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..creation import empty
-from ..graph import GraphError
-from ..methods import METHODS
+from ..dtypes import ALL
+from ..methods import Tensor
 from ..state import state
-from ..tensors import Tensor
 
-__all__ = ["Module", "Parameter", "zero_grads"]
-
-
-_BOUND = METHODS  # tensors have their methods once that module has been imported
+__all__ = ["Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "zero_grads"]
 
 
 class Parameter(Tensor):
@@ -26,12 +22,11 @@ class Parameter(Tensor):
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         source = empty(0) if data is None else data
-        if requires_grad and source._a.dtype.kind != "f":
-            raise GraphError(
-                f"only Tensors of floating point dtype can require gradients (got {source.dtype})", "other"
-            )
         super().__init__(source._a, requires_grad)
         self._c = source._c
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
 
 
 class Module:
@@ -41,17 +36,13 @@ class Module:
 
     def __init__(self) -> None:
         self._buffers: dict[str, bool] = {}
-        self._before: list[Any] = []
         self._after: list[Any] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (
-            isinstance(self.__dict__.get(name), Parameter)
-            and isinstance(value, Tensor)
-            and not isinstance(value, Parameter)
-        ):
+        known = self.__dict__.get(name)
+        if isinstance(known, Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
             raise TypeError(f"cannot assign a plain tensor as parameter {name!r} (torch.nn.Parameter or None expected)")
-        if "_buffers" not in self.__dict__ and name != "_buffers" and isinstance(value, (Parameter, Module)):
+        if "_buffers" not in self.__dict__ and isinstance(value, (Parameter, Module)):
             raise AttributeError("cannot assign parameters or modules before Module.__init__() call")
         object.__setattr__(self, name, value)
 
@@ -60,8 +51,6 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for hook in self._before:
-            args = _replaced(hook(self, args), args)
         out = self.forward(*args, **kwargs)
         for hook in self._after:
             found = hook(self, args, out)
@@ -72,22 +61,10 @@ class Module:
         """Calls `hook(module, args, output)` after each forward."""
         self._after.append(hook)
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> None:
-        """Calls `hook(module, args)` before each forward."""
-        self._before.append(hook)
-
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """A tensor that is stored with the module but not trained."""
         self._buffers[name] = persistent
         setattr(self, name, tensor)
-
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """A parameter under a name."""
-        setattr(self, name, parameter)
-
-    def add_module(self, name: str, module: Module) -> None:
-        """A module under a name."""
-        setattr(self, name, module)
 
     # --- looking
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -95,7 +72,6 @@ class Module:
         return ((n, m) for n, m in list(vars(self).items()) if isinstance(m, Module))
 
     def children(self) -> Iterator[Module]:
-        """The modules among the attributes."""
         return (m for _, m in self.named_children())
 
     def named_modules(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
@@ -108,21 +84,19 @@ class Module:
                 yield from child.named_modules(f"{prefix}.{name}" if prefix else name, seen)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
         return (m for _, m in self.named_modules())
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """All parameters, each once, with dotted names."""
         seen: set[int] = set()
-        for where, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        for where, module in self.named_modules():
             for name, value in list(vars(module).items()):
                 if isinstance(value, Parameter) and id(value) not in seen:
                     seen.add(id(value))
                     yield f"{where}.{name}" if where else name, value
 
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters, each once."""
-        return (p for _, p in self.named_parameters(recurse=recurse))
+    def parameters(self) -> Iterator[Parameter]:
+        return (p for _, p in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """All buffers, with dotted names."""
@@ -132,7 +106,6 @@ class Module:
                     yield f"{where}.{name}" if where else name, getattr(module, name)
 
     def buffers(self) -> Iterator[Tensor]:
-        """All buffers."""
         return (b for _, b in self.named_buffers())
 
     # --- changing
@@ -143,7 +116,6 @@ class Module:
         return self
 
     def eval(self) -> Module:
-        """Behaviour of use, here and below."""
         return self.train(False)
 
     def apply(self, function: Callable[[Module], Any]) -> Module:
@@ -171,21 +143,15 @@ class Module:
         return self
 
     def float(self) -> Module:
-        """float32, in place."""
-        from ..dtypes import ALL
-
         return self.to(ALL["float32"])
 
     def double(self) -> Module:
-        """float64, in place."""
-        from ..dtypes import ALL
-
         return self.to(ALL["float64"])
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
         """Parameters and buffers by name; they share memory with the module."""
-        kept = [(n, b) for n, b in self.named_buffers()]
-        return OrderedDict((n, t.detach()) for n, t in (*self.named_parameters(), *kept))  # type: ignore[attr-defined]
+        named: list[tuple[str, Any]] = [*self.named_parameters(), *self.named_buffers()]
+        return OrderedDict((name, t.detach()) for name, t in named)
 
     def load_state_dict(self, given: dict[str, Tensor], strict: bool = True) -> None:
         """Copies values in, by name."""
@@ -197,10 +163,9 @@ class Module:
                 f"Error(s) in loading state_dict for {type(self).__name__}: missing {missing}, unexpected {unknown}, "
                 f"of another size {wrong}"
             )
-        for name, value in given.items():
-            if name in own:
-                np.copyto(own[name]._a, value._a)
-                own[name]._c[0] += 1
+        for name in set(own) & set(given):
+            np.copyto(own[name]._a, given[name]._a)
+            own[name]._c[0] += 1
 
     def __repr__(self) -> str:
         inner = "".join(f"\n  ({n}): " + repr(m).replace("\n", "\n  ") for n, m in self.named_children())
@@ -211,8 +176,75 @@ class Module:
         return ""
 
 
-def _replaced(found: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return args if found is None else found if isinstance(found, tuple) else (found,)
+class ModuleList(Module):
+    """A list of modules."""
+
+    def __init__(self, modules: Any = ()) -> None:
+        super().__init__()
+        self.extend(modules)
+
+    def append(self, module: Module) -> ModuleList:
+        """Adds one at the end."""
+        setattr(self, str(len(self)), module)
+        return self
+
+    def extend(self, modules: Any) -> ModuleList:
+        """Adds several at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list(self.children())[index]
+        return type(self)(found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, [name for name, _ in self.named_children()][index], module)
+
+    def __len__(self) -> int:
+        return len(list(self.children()))
+
+    def __iter__(self) -> Iterator[Module]:
+        return self.children()
+
+
+class Sequential(ModuleList):
+    """Modules one after the other."""
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
+        for name, module in named:
+            setattr(self, str(name), module)
+
+    def forward(self, x: Any) -> Any:
+        for module in self.children():
+            x = module(x)
+        return x
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    def __init__(self, modules: dict[str, Module] | None = None) -> None:
+        super().__init__()
+        for name, module in (modules or {}).items():
+            setattr(self, name, module)
+
+    def __getitem__(self, name: str) -> Module:
+        return dict(self.named_children())[name]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        setattr(self, name, module)
+
+    def keys(self) -> list[str]:
+        return [n for n, _ in self.named_children()]
+
+    def items(self) -> list[tuple[str, Module]]:
+        return list(self.named_children())
+
+    def values(self) -> list[Module]:
+        return list(self.children())
 
 
 def zero_grads(parameters: list[Any], set_to_none: bool, owner: Any) -> None:

@@ -10,29 +10,18 @@ import numpy as np
 
 from ..tensors import Tensor, bump
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_"]
-
-
-def _with_grad(parameters: Any) -> list[Tensor]:
-    many = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p._grad for p in many if p._grad is not None]
+__all__ = ["clip_grad_norm_"]
 
 
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Scales the gradients down so that all together are no longer than `max_norm`; returns their length before."""
     if norm_type != 2:
         raise RuntimeError(f"only norm_type=2 is supported (got {norm_type})")
-    grads = _with_grad(parameters)
+    many = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = [p._grad for p in many if p._grad is not None]
     total = math.sqrt(sum(float((g._a * g._a).sum()) for g in grads))
     scale = min(max_norm / (total + 1e-6), 1.0)
     for g in grads:
         g._a *= scale
         bump(g)
     return Tensor(np.array(total, np.float32))
-
-
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Brings every element into [-clip_value, clip_value]."""
-    for g in _with_grad(parameters):
-        np.clip(g._a, -clip_value, clip_value, out=g._a)
-        bump(g)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The op table: see `table` for its shape. Importing it needs no NumPy."""
 
-from . import activation, index, join, linear, loss, pointwise, reduce, shape
+from . import index, linear, loss, pointwise, reduce, shape
 from .composed import COMPOSED
-from .table import OPS, Namespace, Op, values
+from .table import OPS, Op, values
 
-__all__ = ["COMPOSED", "OPS", "Namespace", "Op", "values"]
+__all__ = ["COMPOSED", "OPS", "Op", "values"]
 
-_ROWS = (pointwise, activation, reduce, shape, join, index, linear, loss)
+_ROWS = (pointwise, reduce, shape, index, linear, loss)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arithmetic and comparison, element by element."""
+"""Arithmetic, comparison and activations, element by element."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from .table import define, np
 
-__all__ = ["erf", "promote", "quiet", "real"]
+__all__ = ["nothing", "promote", "real", "same"]
 
 
 def real(x: Any) -> Any:
@@ -28,236 +28,233 @@ def promote(a: Any, b: Any) -> tuple[Any, Any]:
     p, q = _RANK[x.kind], _RANK[y.kind]
     if p == q and (a.ndim == 0) != (b.ndim == 0):
         kind = y if a.ndim == 0 else x
-    elif p != q:
-        kind = (x if p > q else y) if 2 in (p, q) else np.promote_types(x, y)
+    elif p != q and 2 in (p, q):
+        kind = x if p > q else y
     else:
         kind = np.promote_types(x, y)
     return a.astype(kind, copy=False), b.astype(kind, copy=False)
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
-    def value(a: Any, b: Any) -> Any:
-        try:
-            if a.dtype is not b.dtype:
-                a, b = promote(a, b)
-        except AttributeError:  # a plain number takes the type of the other
-            pass
-        return getattr(np, name)(a, b)
-
-    return value
+def _unary(name: str) -> Callable[[Any], Any]:
+    return lambda self: getattr(np, name)(self)
 
 
-def _add(a: Any, b: Any, alpha: float = 1) -> Any:
-    try:
-        if a.dtype is not b.dtype:
-            a, b = promote(a, b)
-    except AttributeError:
-        pass
-    if a.__class__ is not np.ndarray or b.__class__ is not np.ndarray or a.dtype.kind != "b":
-        return np.add(a, b) if alpha == 1 else np.add(a, np.multiply(b, alpha))
-    return np.logical_or(a, b)
+def _float(name: str) -> Callable[[Any], Any]:
+    """A function of floats that does not warn: infinities and NaNs are answers, too."""
 
-
-def _sub(a: Any, b: Any, alpha: float = 1) -> Any:
-    return _subtract(a, b if alpha == 1 else np.multiply(b, alpha))
-
-
-def _div(a: Any, b: Any) -> Any:
-    try:
-        if a.dtype is not b.dtype:
-            a, b = promote(a, b)
-        a, b = real(a), real(b)
-    except AttributeError:
-        pass
-    with np.errstate(all="ignore"):
-        return np.true_divide(a, b)
-
-
-_subtract = _binary("subtract")
-
-
-def quiet(name: str) -> Callable[[Any], Any]:
-    """A NumPy function that does not warn: infinities and NaNs are answers too."""
-
-    def value(x: Any) -> Any:
+    def value(self: Any) -> Any:
         with np.errstate(all="ignore"):
-            return getattr(np, name)(real(x))
+            return getattr(np, name)(real(self))
 
     return value
 
 
-def _scale(F: Any, g: Any, alpha: float) -> Any:
-    return g if alpha == 1 else F.mul_scalar(g, value=alpha)
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    def value(self: Any, other: Any) -> Any:
+        if self.dtype is not other.dtype:
+            self, other = promote(self, other)
+        return getattr(np, name)(self, other)
+
+    return value
 
 
-# Tensor with tensor (Python's operators wrap numbers as tensors)
-define(
-    "add", "AddBackward0", "self other", _add,
-    self=lambda F, g, n: g, other=lambda F, g, n: _scale(F, g, n.params.get("alpha", 1)),
-)  # fmt: skip
-define(
-    "sub", "SubBackward0", "self other", _sub,
-    self=lambda F, g, n: g, other=lambda F, g, n: _scale(F, F.neg(g), n.params.get("alpha", 1)),
-)  # fmt: skip
-define(
-    "mul", "MulBackward0", "self other", _binary("multiply"), {"other": "self", "self": "other"},
-    self=lambda F, g, n, other, self: F.mul(g, other), other=lambda F, g, n, other, self: F.mul(g, self),
-)  # fmt: skip
-define(
-    "div", "DivBackward0", "self other", _div, {"other": "", "self": "other"},
-    self=lambda F, g, n, other, self: F.div(g, other),
-    other=lambda F, g, n, other, self: F.mul(F.neg(g), F.div(F.div(self, other), other)),
-)  # fmt: skip
-define("rsub", "RsubBackward1", "self", lambda x, value: np.subtract(value, x), grad=lambda F, g, n: F.neg(g))
-define("remainder", "RemainderBackward0", "self", lambda x, value: np.remainder(x, value), grad=lambda F, g, n: g)
-define(
-    "remainder_tensor", "RemainderBackward1", "self other", _binary("remainder"), {"other": "other", "self": "other"},
-    self=lambda F, g, n, other, self: g,
-    other=lambda F, g, n, other, self: F.mul(F.neg(g), F.div_floor(self, other)),
-)  # fmt: skip
-define(
-    "div_floor", "DivBackward2", "self other", _binary("floor_divide"), {"other": "", "self": "other"},
-    self=lambda F, g, n, other, self: F.zeros_like(g), other=lambda F, g, n, other, self: F.zeros_like(g),
-)  # fmt: skip
-# Tensor with number, as PyTorch's own formulas do it: nothing is saved
-define(
-    "mul_scalar", "MulBackward1", "self", lambda x, value: x * value,
-    grad=lambda F, g, n: F.mul_scalar(g, value=n.params["value"]),
-)  # fmt: skip
-define(
-    "div_scalar", "DivBackward1", "self", lambda x, value: x / value,
-    grad=lambda F, g, n: F.div_scalar(g, value=n.params["value"]),
-)  # fmt: skip
-define("add_scalar", "AddBackward1", "self", lambda x, value: x + value, grad=lambda F, g, n: g)
-define("sub_scalar", "SubBackward1", "self", lambda x, value: x - value, grad=lambda F, g, n: g)
+def _add(self: Any, other: Any, alpha: float = 1) -> Any:
+    if self.dtype is not other.dtype:
+        self, other = promote(self, other)
+    if self.dtype.kind == "b":
+        return np.logical_or(self, other)
+    return np.add(self, other if alpha == 1 else np.multiply(other, alpha))
 
 
-def _pow_grad(F: Any, g: Any, n: Any, self: Any) -> Any:
-    p = n.params["exponent"]
-    return F.zeros_like(g) if p == 0 else F.mul(g, F.mul_scalar(F.pow(self, exponent=p - 1), value=p))
+def _sub(self: Any, other: Any, alpha: float = 1) -> Any:
+    if self.dtype is not other.dtype:
+        self, other = promote(self, other)
+    return np.subtract(self, other if alpha == 1 else np.multiply(other, alpha))
 
 
-def _pow(x: Any, exponent: float) -> Any:
+def _div(self: Any, other: Any) -> Any:
+    if self.dtype is not other.dtype:
+        self, other = promote(self, other)
     with np.errstate(all="ignore"):
-        return np.square(x) if exponent == 2 else np.power(x, exponent)
+        return np.true_divide(real(self), real(other))
 
 
-def _powers(a: Any, b: Any) -> Any:
+def _pow(self: Any, exponent: float) -> Any:
     with np.errstate(all="ignore"):
-        return np.power(*promote(a, b))
+        return np.square(self) if exponent == 2 else np.power(self, exponent)
 
 
-define("pow", "PowBackward0", "self", _pow, "self", grad=_pow_grad)
-define(
-    "pow_tensor", "PowBackward1", "self exponent", _powers, {"exponent": "", "result": "", "self": ""},
-    self=lambda F, g, n, e, r, x: F.where(
-        F.eq(e, 0.0), F.zeros_like(g), F.mul(g, F.mul(e, F.pow_tensor(x, F.sub_scalar(e, value=1.0))))
-    ),
-    exponent=lambda F, g, n, e, r, x: F.mul(
-        g, F.where(F.logical_and(F.eq(x, 0.0), F.ge(e, 0.0)), F.zeros_like(g), F.mul(r, F.log(x)))
-    ),
-)  # fmt: skip
-define(
-    "rpow", "PowBackward2", "exponent", lambda e, base: np.power(base, e), "exponent result",
-    grad=lambda F, g, n, e, r: F.mul(g, F.mul_scalar(r, value=math.log(n.params["base"]))),
-)  # fmt: skip
-define("neg", "NegBackward0", "self", lambda x: np.negative(x), grad=lambda F, g, n: F.neg(g))
-define("abs", "AbsBackward0", "self", lambda x: np.absolute(x), "self", grad=lambda F, g, n, x: F.mul(g, F.sgn(x)))
-define("sgn", "SgnBackward0", "self", lambda x: np.sign(x), "self result", grad=lambda F, g, n, x, r: F.zeros_like(g))
-define("sign", "SignBackward0", "self", lambda x: np.sign(x), grad=lambda F, g, n: F.zeros_like(g))
-define(
-    "reciprocal", "ReciprocalBackward0", "self", quiet("reciprocal"), "result",
-    grad=lambda F, g, n, r: F.mul(F.neg(g), F.mul(r, r)),
-)  # fmt: skip
-define("exp", "ExpBackward0", "self", quiet("exp"), "result", grad=lambda F, g, n, r: F.mul(g, r))
-define(
-    "expm1", "Expm1Backward0", "self", quiet("expm1"), "result",
-    grad=lambda F, g, n, r: F.mul(g, F.add_scalar(r, value=1)),
-)  # fmt: skip
-define("log", "LogBackward0", "self", quiet("log"), "self", grad=lambda F, g, n, x: F.div(g, x))
-define(
-    "log1p", "Log1PBackward0", "self", quiet("log1p"), "self",
-    grad=lambda F, g, n, x: F.div(g, F.add_scalar(x, value=1)),
-)  # fmt: skip
-define(
-    "sqrt", "SqrtBackward0", "self", quiet("sqrt"), "result",
-    grad=lambda F, g, n, r: F.div(g, F.mul_scalar(r, value=2)),
-)  # fmt: skip
-define(
-    "rsqrt", "RsqrtBackward0", "self", lambda x: 1 / np.sqrt(real(x)), "result",
-    grad=lambda F, g, n, r: F.mul(F.mul_scalar(g, value=-0.5), F.pow(r, exponent=3)),
-)  # fmt: skip
-define("sin", "SinBackward0", "self", quiet("sin"), "self", grad=lambda F, g, n, x: F.mul(g, F.cos(x)))
-define("cos", "CosBackward0", "self", quiet("cos"), "self", grad=lambda F, g, n, x: F.mul(g, F.neg(F.sin(x))))
+def _powers(self: Any, exponent: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.power(*promote(self, exponent))
 
 
-def erf(x: Any) -> Any:
-    """The error function."""
-    flat = map(math.erf, x.ravel().tolist())
-    return np.fromiter(flat, x.dtype, x.size).reshape(x.shape)
+def _clamp(self: Any, min: Any = None, max: Any = None) -> Any:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    return np.clip(self, min, max)
 
 
-define(
-    "erf", "ErfBackward0", "self", erf, "self",
-    grad=lambda F, g, n, x: F.mul(
-        F.mul_scalar(F.exp(F.neg(F.pow(x, exponent=2))), value=2 / math.sqrt(math.pi)), g
-    ),
-)  # fmt: skip
+def _sigmoid(self: Any) -> Any:
+    # tanh never overflows, and one call serves both signs.
+    return 0.5 * np.tanh(0.5 * real(self)) + 0.5
 
 
-# Choosing
-def _extreme(better: str, worse: str, key: str) -> None:
-    def half(F: Any, g: Any, mine: Any, other: Any) -> Any:
-        tie = F.where(F.eq(mine, other), F.div_scalar(g, value=2), g)
-        return F.masked_fill(tie, getattr(F, worse)(mine, other), value=0.0)
-
-    define(
-        key, f"{key.capitalize()}Backward0", "self other", _binary(key), "other self",
-        self=lambda F, g, n, b, a: half(F, g, a, b), other=lambda F, g, n, b, a: half(F, g, b, a),
-    )  # fmt: skip
+def _density(x: Any) -> Any:
+    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-_extreme("gt", "lt", "maximum")
-_extreme("lt", "gt", "minimum")
+def _cdf(x: Any) -> Any:
+    flat = map(math.erf, (x / math.sqrt(2)).ravel().tolist())
+    return 0.5 * (1 + np.fromiter(flat, x.dtype, x.size).reshape(x.shape))
+
+
+# --- derivatives
+def same(F: Any, g: Any, n: Any, *saved: Any) -> Any:
+    """The gradient as it is."""
+    return g
+
+
+def nothing(F: Any, g: Any, n: Any, *saved: Any) -> Any:
+    """A constant's derivative."""
+    return F.zeros_like(g)
+
+
+def _scaled(F: Any, g: Any, n: Any) -> Any:
+    return g if n.alpha == 1 else F.mul_scalar(g, n.alpha)
+
+
+def _pow_grad(F: Any, g: Any, n: Any, x: Any) -> Any:
+    return F.zeros_like(g) if n.exponent == 0 else g * F.mul_scalar(F.pow(x, n.exponent - 1), n.exponent)
+
+
+def _powers_grad(F: Any, g: Any, n: Any, e: Any, r: Any, x: Any) -> Any:
+    return F.where(e == 0.0, F.zeros_like(g), g * (e * F.pow_tensor(x, F.sub_scalar(e, 1.0))))
+
+
+def _exponent_grad(F: Any, g: Any, n: Any, e: Any, r: Any, x: Any) -> Any:
+    return g * F.where(F.logical_and(x == 0.0, e >= 0.0), F.zeros_like(g), r * F.log(x))
+
+
+def _larger(F: Any, g: Any, mine: Any, other: Any) -> Any:
+    """The gradient where mine is the larger, half of it where both are the same."""
+    return F.masked_fill(F.where(mine == other, F.div_scalar(g, 2), g), mine < other, 0.0)
+
+
+def _smaller(F: Any, g: Any, mine: Any, other: Any) -> Any:
+    return F.masked_fill(F.where(mine == other, F.div_scalar(g, 2), g), mine > other, 0.0)
 
 
 def _inside(F: Any, g: Any, n: Any, x: Any) -> Any:
-    lo, hi = n.params.get("min"), n.params.get("max")
-    mask = F.ge(x, lo) if lo is not None else F.le(x, hi)
-    if lo is not None and hi is not None:
-        mask = F.logical_and(mask, F.le(x, hi))
+    low, high = n.params.get("min"), n.params.get("max")
+    mask = x >= low if low is not None else x <= high
+    if low is not None and high is not None:
+        mask = F.logical_and(mask, x <= high)
     return F.where(mask, g, 0.0)
 
 
-for _name, _node in (
-    ("clamp", "ClampBackward1"),
-    ("clamp_min", "ClampMinBackward0"),
-    ("clamp_max", "ClampMaxBackward0"),
-):
-    define(_name, _node, "self", lambda x, min=None, max=None: np.clip(x, min, max), "self", grad=_inside)
-define(
-    "lerp", "LerpBackward0", "self end", lambda a, b, weight: a + weight * (b - a),
-    self=lambda F, g, n: F.mul_scalar(g, value=1 - n.params["weight"]),
-    end=lambda F, g, n: F.mul_scalar(g, value=n.params["weight"]),
-)  # fmt: skip
+def _silu_grad(F: Any, g: Any, n: Any, x: Any) -> Any:
+    s = F.sigmoid(x)
+    return g * s * F.add_scalar(x * F.sub(np.asarray(1.0), s), 1)
 
-# No derivative
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    _ufunc = {
-        "eq": "equal",
-        "ne": "not_equal",
-        "lt": "less",
-        "le": "less_equal",
-        "gt": "greater",
-        "ge": "greater_equal",
-    }
-    define(_name, "", "self other", _binary(_ufunc[_name]))
-for _name in ("logical_and", "logical_or", "logical_xor"):
-    define(_name, "", "self other", _binary(_name))
-for _name in ("logical_not", "isnan", "isinf", "isfinite"):
-    define(_name, "", "self", lambda x, _f=_name: getattr(np, _f)(x))
-define("zeros_like", "", "self", lambda x: np.zeros_like(x))
-define("ones_like", "", "self", lambda x: np.ones_like(x))
-for _name, _ufunc_name in (("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
-    define(_name, f"{_name.capitalize()}Backward0", "self", lambda x, _f=_ufunc_name: getattr(np, _f)(x),
-           grad=lambda F, g, n: F.zeros_like(g))  # fmt: skip
+
+# fmt: off
+# --- tensor with tensor (Python's operators wrap numbers as tensors)
+define("add", "AddBackward0", "self other", _add, self=same, other=_scaled)
+define("sub", "SubBackward0", "self other", _sub, self=same, other=lambda F, g, n: _scaled(F, -g, n))
+define("mul", "MulBackward0", "self other", _binary("multiply"), {"other": "self", "self": "other"},
+       self=lambda F, g, n, other, self: g * other, other=lambda F, g, n, other, self: g * self)
+define("div", "DivBackward0", "self other", _div, {"other": "", "self": "other"},
+       self=lambda F, g, n, other, self: g / other,
+       other=lambda F, g, n, other, self: -g * (self / other / other))
+define("pow_tensor", "PowBackward1", "self exponent", _powers, "exponent result self",
+       self=_powers_grad, exponent=_exponent_grad)
+define("maximum", "MaximumBackward0", "self other", _binary("maximum"), "other self",
+       self=lambda F, g, n, b, a: _larger(F, g, a, b), other=lambda F, g, n, b, a: _larger(F, g, b, a))
+define("minimum", "MinimumBackward0", "self other", _binary("minimum"), "other self",
+       self=lambda F, g, n, b, a: _smaller(F, g, a, b), other=lambda F, g, n, b, a: _smaller(F, g, b, a))
+define("lerp", "LerpBackward0", "self end", lambda self, end, weight: self + weight * (end - self),
+       self=lambda F, g, n: F.mul_scalar(g, 1 - n.weight), end=lambda F, g, n: F.mul_scalar(g, n.weight))
+
+# --- tensor with number, as PyTorch's own formulas do it: nothing is saved
+define("add_scalar", "AddBackward1", "self", lambda self, value: self + value, grad=same)
+define("sub_scalar", "SubBackward1", "self", lambda self, value: self - value, grad=same)
+define("rsub", "RsubBackward1", "self", lambda self, value: np.subtract(value, self), grad=lambda F, g, n: -g)
+define("mul_scalar", "MulBackward1", "self", lambda self, value: self * value,
+       grad=lambda F, g, n: F.mul_scalar(g, n.value))
+define("div_scalar", "DivBackward1", "self", lambda self, value: self / value,
+       grad=lambda F, g, n: F.div_scalar(g, n.value))
+define("pow", "PowBackward0", "self", _pow, "self", grad=_pow_grad)
+define("rpow", "PowBackward2", "exponent", lambda exponent, base: np.power(base, exponent), "exponent result",
+       grad=lambda F, g, n, e, r: g * F.mul_scalar(r, math.log(n.base)))
+define("clamp", "ClampBackward1", "self", _clamp, "self", grad=_inside)
+define("clamp_min", "ClampMinBackward0", "self", lambda self, min: np.maximum(self, min), "self", grad=_inside)
+define("clamp_max", "ClampMaxBackward0", "self", lambda self, max: np.minimum(self, max), "self", grad=_inside)
+
+# --- of one tensor
+define("neg", "NegBackward0", "self", _unary("negative"), grad=lambda F, g, n: -g)
+define("abs", "AbsBackward0", "self", _unary("absolute"), "self", grad=lambda F, g, n, x: g * F.sgn(x))
+define("sgn", "SgnBackward0", "self", _unary("sign"), "self result", grad=nothing)
+define("sign", "SignBackward0", "self", _unary("sign"), grad=nothing)
+define("floor", "FloorBackward0", "self", _unary("floor"), grad=nothing)
+define("ceil", "CeilBackward0", "self", _unary("ceil"), grad=nothing)
+define("round", "RoundBackward0", "self", _unary("rint"), grad=nothing)
+define("reciprocal", "ReciprocalBackward0", "self", _float("reciprocal"), "result",
+       grad=lambda F, g, n, r: -g * (r * r))
+define("exp", "ExpBackward0", "self", _float("exp"), "result", grad=lambda F, g, n, r: g * r)
+define("expm1", "Expm1Backward0", "self", _float("expm1"), "result", grad=lambda F, g, n, r: g * F.add_scalar(r, 1))
+define("log", "LogBackward0", "self", _float("log"), "self", grad=lambda F, g, n, x: g / x)
+define("log1p", "Log1PBackward0", "self", _float("log1p"), "self",
+       grad=lambda F, g, n, x: g / F.add_scalar(x, 1))
+define("sqrt", "SqrtBackward0", "self", _float("sqrt"), "result",
+       grad=lambda F, g, n, r: g / F.mul_scalar(r, 2))
+define("rsqrt", "RsqrtBackward0", "self", lambda self: 1 / np.sqrt(real(self)), "result",
+       grad=lambda F, g, n, r: F.mul_scalar(g, -0.5) * F.pow(r, 3))
+define("sin", "SinBackward0", "self", _float("sin"), "self", grad=lambda F, g, n, x: g * F.cos(x))
+define("cos", "CosBackward0", "self", _float("cos"), "self", grad=lambda F, g, n, x: g * -F.sin(x))
+
+# --- activations, and the nodes of their own derivatives
+define("tanh", "TanhBackward0", "self", _float("tanh"), "result", grad=lambda F, g, n, r: F.tanh_backward(g, r))
+define("tanh_backward", "TanhBackwardBackward0", "grad_output output",
+       lambda grad_output, output: grad_output * (1 - output * output), "grad_output output",
+       grad_output=lambda F, g, n, gg, r: F.tanh_backward(g, r),
+       output=lambda F, g, n, gg, r: g * (F.mul_scalar(r, -2) * gg))
+define("sigmoid", "SigmoidBackward0", "self", _sigmoid, "result", grad=lambda F, g, n, r: F.sigmoid_backward(g, r))
+define("sigmoid_backward", "SigmoidBackwardBackward0", "grad_output output",
+       lambda grad_output, output: grad_output * (1 - output) * output, "grad_output output",
+       grad_output=lambda F, g, n, gg, r: F.sigmoid_backward(g, r),
+       output=lambda F, g, n, gg, r: g * gg * F.add_scalar(F.mul_scalar(r, -2), 1))
+define("relu", "ReluBackward0", "self", lambda self: np.maximum(self, 0), "result",
+       grad=lambda F, g, n, r: F.threshold_backward(g, r))
+define("threshold_backward", "ThresholdBackwardBackward0", "grad_output self",
+       lambda grad_output, self: grad_output * (self > 0), "self",
+       grad_output=lambda F, g, n, x: F.threshold_backward(g, x), self=nothing)
+define("leaky_relu", "LeakyReluBackward0", "self",
+       lambda self, negative_slope=0.01: np.where(self > 0, self, self * negative_slope), "self",
+       grad=lambda F, g, n, x: F.leaky_relu_backward(g, x, n.negative_slope))
+define("leaky_relu_backward", "LeakyReluBackwardBackward0", "grad_output self",
+       lambda grad_output, self, slope: np.where(self > 0, grad_output, grad_output * slope), "self",
+       grad_output=lambda F, g, n, x: F.leaky_relu_backward(g, x, n.slope), self=nothing)
+define("silu", "SiluBackward0", "self", lambda self: self * _sigmoid(self), "self", grad=_silu_grad)
+define("softplus", "SoftplusBackward0", "self", lambda self: np.logaddexp(self, 0), "self",
+       grad=lambda F, g, n, x: F.softplus_backward(g, x))
+define("softplus_backward", "SoftplusBackwardBackward0", "grad_output self",
+       lambda grad_output, self: grad_output * _sigmoid(self), "grad_output self",
+       grad_output=lambda F, g, n, gg, x: F.softplus_backward(g, x),
+       self=lambda F, g, n, gg, x: F.sigmoid_backward(g * gg, F.sigmoid(x)))
+define("gelu", "GeluBackward0", "self", lambda self: self * _cdf(self), "self",
+       grad=lambda F, g, n, x: F.gelu_backward(g, x))
+define("gelu_backward", "GeluBackwardBackward0", "grad_output self",
+       lambda grad_output, self: grad_output * (_cdf(self) + self * _density(self)), "grad_output self",
+       grad_output=lambda F, g, n, gg, x: F.gelu_backward(g, x),
+       self=lambda F, g, n, gg, x: g * gg * F.gelu_curvature(x))
+define("gelu_curvature", "MulBackward0", "self", lambda self: _density(self) * (2 - self * self), "self",
+       grad=lambda F, g, n, x: g * (F.gelu_slope(x) * x))
+define("gelu_slope", "MulBackward0", "self", lambda self: _density(self) * (self * self - 4))
+
+# --- no derivative
+for _name, _ufunc in (("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
+                      ("ge", "greater_equal"), ("logical_and", "logical_and"), ("logical_or", "logical_or")):
+    define(_name, "", "self other", _binary(_ufunc))
+for _name in ("logical_not", "isnan", "isinf", "isfinite", "zeros_like", "ones_like"):
+    define(_name, "", "self", _unary(_name))

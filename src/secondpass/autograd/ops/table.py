@@ -17,24 +17,27 @@ NOTE [ What a node saves ]
    is saved whenever there is a node at all.
 2. A name that is an input is saved as that input (with its history); any other name is an output.
 3. An input written `*name` takes the rest of the arguments; a buffer of that name is a list.
-4. What is no tensor (sizes, dimensions, numbers) lives in `node.params` and is never freed.
+4. What is no tensor (sizes, dimensions, numbers) is a parameter: it follows the inputs in the signature of the value,
+   is an attribute of the node, and is never freed.
 
 NOTE [ Derivatives ]
 1. `grads` maps an input to `formula(F, g, node, *buffers)`. Its keys, in order, are the node's edges; None stands for
    an edge through which nothing flows.
 2. `F` is the table itself seen as a namespace: over plain arrays when nobody differentiates the pass again, over
-   recording tensors under `create_graph`. One formula serves all orders.
+   recording tensors under `create_graph`. One formula serves all orders, and so do Python's operators between tensors.
+   Numbers need a row of their own (`mul_scalar`), as in PyTorch's formulas, since those save nothing.
 3. A node with several outputs gets a list of gradients, with None for those that nothing reached. The formula under the
-   key "*" answers for all edges at once, with None for those of no use.
+   key `grad` answers for all edges at once, where there is a list of them or there are several outputs and inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["OPS", "Namespace", "Op", "define", "np", "values"]
+__all__ = ["OPS", "Op", "define", "np", "values"]
 
 Formula = Callable[..., Any]
 
@@ -50,15 +53,8 @@ class _Numpy:
         return value
 
 
-class Namespace:
-    """The table's operations as attributes; filled by whoever can compute them."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no operation {name!r}")
-
-
 np: Any = _Numpy()
-values: Any = Namespace()
+values: Any = SimpleNamespace()
 """The operations over plain arrays."""
 
 
@@ -71,28 +67,27 @@ class Op:
     """PyTorch's name of the node."""
     inputs: tuple[str, ...]
     value: Callable[..., Any] = field(repr=False)
-    grads: dict[str, Formula | None] = field(default_factory=dict, repr=False)
     saves: dict[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ("result",)
-    """Names of the outputs that can be saved."""
+    edges: tuple[str, ...] = ()
+    """The inputs a gradient can flow to, in the order of `next_functions`."""
+    formulas: tuple[Formula | None, ...] = field(default=(), repr=False)
+    """The derivatives by edge."""
+    whole: Formula | None = field(default=None, repr=False)
+    """The formula for all edges at once."""
     view: bool = False
     """The result shares its input's memory and version."""
     several: bool = False
     """The result is a tuple."""
     integral: tuple[int, ...] = ()
     """Outputs that never have a gradient (indices)."""
-    plan: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
-    """`saves` by position: (input or -1, output or -1, guarding edge or -1)."""
+    notes: Callable[..., dict[str, Any]] | None = field(default=None, repr=False)
+    """What a node writes down of its inputs beside their shapes."""
     star: int = -1
     """Position of the input that takes the rest, or -1."""
-    whole: Formula | None = field(default=None, repr=False)
-    """The formula for all edges at once."""
-    edges: tuple[str, ...] = ()
-    """The inputs a gradient can flow to, in the order of `next_functions`."""
-    formulas: tuple[Formula | None, ...] = field(default=(), repr=False)
-    """The derivatives by edge."""
-    matrices: int = 0
-    """How many dimensions the last two inputs must have, or 0."""
+    params: tuple[str, ...] = ()
+    defaults: dict[str, Any] = field(default_factory=dict)
+    plan: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    """`saves` by position: (input or -1, output or -1, guarding edge or -1)."""
     at: tuple[int, ...] = ()
     """Positions of `edges` among `inputs`; empty where they are the same."""
 
@@ -107,42 +102,32 @@ OPS: dict[str, Op] = {}
 
 
 def define(
-    name: str,
-    node: str,
-    inputs: str,
-    value: Callable[..., Any],
-    saves: dict[str, str] | str = "",
-    /,
-    *,
-    outputs: str = "result",
-    view: bool = False,
-    several: bool = False,
-    integral: tuple[int, ...] = (),
-    matrices: int = 0,
-    grad: Formula | None = None,
-    **grads: Formula | None,
-) -> None:
-    """Adds a row. `grad` is short for the derivative of the first input, or of all of them where a `*` is among them.
+    name: str, node: str, inputs: str, value: Any, saves: dict[str, str] | str = "", /, *, outputs: str = "result",
+    view: bool = False, several: bool = False, integral: tuple[int, ...] = (), notes: Any = None,
+    grad: Formula | None = None, **grads: Formula | None,
+) -> None:  # fmt: skip
+    """Adds a row. A plain string of `saves` names buffers that are always saved; `outputs` names what can be saved.
 
-    A plain string of `saves` names buffers that are always saved.
+    `grad` is short for the derivative of the first input, or of all of them: see NOTE [ Derivatives ] 3.
     """
     rule = dict.fromkeys(saves.split(), "") if isinstance(saves, str) else saves
     names = tuple(n.lstrip("*") for n in inputs.split())
     star = next((i for i, n in enumerate(inputs.split()) if n.startswith("*")), -1)
-    whole = None
-    if grad is not None and (star == 0 or (several and len(names) > 1)):
-        whole = grad
+    whole = grad if star == 0 or (several and len(names) > 1) else None
+    if whole is not None:
         grads = dict.fromkeys(names)
     elif grad is not None:
         grads = {names[0]: grad, **grads}
-    edges = tuple(grads)
-    results = tuple(outputs.split())
+    edges, results, code = tuple(grads), outputs.split(), value.__code__
     plan = tuple(
         (names.index(n) if n in names else -1, -1 if n in names else results.index(n), edges.index(g) if g else -1)
         for n, g in rule.items()
     )
+    params = code.co_varnames[len(names) : code.co_argcount] if star < 0 else ()
+    given = value.__defaults__ or ()
+    defaults = dict(zip(params[len(params) - len(given) :], given, strict=True)) if star < 0 else value.__kwdefaults__
     OPS[name] = Op(
-        name, node, names, value, grads, rule, results, view, several, integral, plan, star, whole, edges,
-        tuple(grads.values()), matrices, tuple(names.index(n) for n in edges) if edges != names else (),
+        name, node, names, value, rule, edges, tuple(grads.values()), whole, view, several, integral, notes, star,
+        params, defaults or {}, plan, tuple(names.index(n) for n in edges) if edges != names else (),
     )  # fmt: skip
     setattr(values, name, value)

@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from ..methods import Tensor
 from ..nn.modules import zero_grads
 from ..state import enable_grad, state
-from ..tensors import Tensor, bump
+from ..tensors import bump
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+
+Options = dict[str, Any]
 
 
 class Optimizer:
     """Groups of parameters with their options, and what is remembered of each."""
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: Any, **defaults: Any) -> None:
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts (got a Tensor)"
-            )
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts")
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -30,12 +31,12 @@ class Optimizer:
             if defaults.get(key, 0) < 0:
                 raise ValueError(f"Invalid {key}: {defaults[key]}")
         self.defaults = defaults
-        self.param_groups: list[dict[str, Any]] = []
-        self.state: dict[Any, dict[str, Any]] = {}
+        self.param_groups: list[Options] = []
+        self.state: dict[Any, Options] = {}
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(dict(group))
 
-    def add_param_group(self, group: dict[str, Any]) -> None:
+    def add_param_group(self, group: Options) -> None:
         """More parameters, with options of their own."""
         chosen = group["params"]
         group["params"] = [chosen] if isinstance(chosen, Tensor) else list(chosen)
@@ -65,23 +66,22 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
-                    self.update(p, p._grad._a, group, self.state.setdefault(p, {}))
+                    self.update(p._a, p._grad._a, group, self.state.setdefault(p, {}))
                     bump(p, "step")
         return loss
 
-    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
-        """Changes one parameter."""
+    def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
+        """Changes one parameter, given its gradient."""
         raise NotImplementedError
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Options:
         """Options and memory, by position."""
-        order = self.parameters()
         return {
-            "state": {i: dict(self.state[p]) for i, p in enumerate(order) if p in self.state},
+            "state": {i: dict(self.state[p]) for i, p in enumerate(self.parameters()) if p in self.state},
             "param_groups": [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups],
         }
 
-    def load_state_dict(self, given: dict[str, Any]) -> None:
+    def load_state_dict(self, given: Options) -> None:
         """Takes options and memory back."""
         order = self.parameters()
         self.state = {order[i]: dict(m) for i, m in given["state"].items()}
@@ -93,31 +93,19 @@ class SGD(Optimizer):
     """Stochastic gradient descent with momentum."""
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
+        self, params: Any, lr: float = 1e-3, momentum: float = 0, weight_decay: float = 0, nesterov: bool = False
     ) -> None:
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-        })  # fmt: skip
+        super().__init__(params, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
-    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
+    def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
         """p -= lr * g."""
         if group["weight_decay"]:
-            g = g + group["weight_decay"] * p._a
+            g = g + group["weight_decay"] * p
         if group["momentum"]:
             old = memory.get("momentum_buffer")
-            if old is None:
-                memory["momentum_buffer"] = old = g.copy()
-            else:
-                old *= group["momentum"]
-                old += (1 - group["dampening"]) * g
+            memory["momentum_buffer"] = old = g.copy() if old is None else group["momentum"] * old + g
             g = g + group["momentum"] * old if group["nesterov"] else old
-        p._a -= group["lr"] * g
+        p -= group["lr"] * g
 
 
 class Adam(Optimizer):
@@ -126,28 +114,24 @@ class Adam(Optimizer):
     decoupled = False
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         for beta in betas:
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter: {beta}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
-    def update(self, p: Tensor, g: Any, group: dict[str, Any], memory: dict[str, Any]) -> None:
+    def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
         """One step of Adam."""
         lr, decay, (first, second) = group["lr"], group["weight_decay"], group["betas"]
         if not memory:
-            memory.update(step=0, exp_avg=np.zeros_like(p._a), exp_avg_sq=np.zeros_like(p._a))
+            memory.update(step=0, exp_avg=np.zeros_like(p), exp_avg_sq=np.zeros_like(p))
         memory["step"] += 1
         if decay and self.decoupled:
-            p._a *= 1 - lr * decay
+            p *= 1 - lr * decay
         elif decay:
-            g = g + decay * p._a
+            g = g + decay * p
         mean, square = memory["exp_avg"], memory["exp_avg_sq"]
         mean += (1 - first) * (g - mean)
         square *= second
@@ -155,7 +139,7 @@ class Adam(Optimizer):
         root = np.sqrt(square)
         root /= np.sqrt(1 - second ** memory["step"])
         root += group["eps"]
-        p._a -= lr / (1 - first ** memory["step"]) * (mean / root)
+        p -= lr / (1 - first ** memory["step"]) * (mean / root)
 
 
 class AdamW(Adam):
@@ -164,11 +148,7 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 1e-2,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay)

@@ -3,18 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import passes
 from ..autograd import saved_tensors_hooks
 from ..function import Function
 from ..graph import INPUT, GraphError, Node
+from ..passes import backward as walk_back
 from ..random import default_generator
 from ..state import enable_grad, state
 from ..tensors import Tensor
 
 __all__ = ["checkpoint"]
+
+
+@contextlib.contextmanager
+def _again(random: Any) -> Iterator[None]:
+    """Records, and draws the random numbers that were drawn before."""
+    before = default_generator.get_state()
+    if random is not None:
+        default_generator.set_state(random)
+    try:
+        with enable_grad():
+            yield
+    finally:
+        default_generator.set_state(before)
 
 
 class _Enough(Exception):
@@ -50,27 +64,16 @@ class _Frame:
         return self.found.pop(position)
 
     def recompute(self) -> None:
-        made = 0
-
-        def collect(tensor: Any) -> None:
-            nonlocal made
-            self.found[made] = tensor.detach()
-            made += 1
-            if made == self.count:
-                raise _Enough
-
         for entry in self.inputs.saved:
             self.inputs.check(entry)
-        before = default_generator.get_state()
-        if self.random is not None:
-            default_generator.set_state(self.random)
-        try:
-            with enable_grad(), saved_tensors_hooks(collect, lambda _: None):
-                self.function()
-        except _Enough:
-            pass
-        finally:
-            default_generator.set_state(before)
+
+        def collect(tensor: Any) -> None:
+            self.found[len(self.found)] = tensor.detach()
+            if len(self.found) == self.count:
+                raise _Enough
+
+        with contextlib.suppress(_Enough), _again(self.random), saved_tensors_hooks(collect, lambda _: None):
+            self.function()
 
 
 class CheckpointFunction(Function):
@@ -97,27 +100,20 @@ class CheckpointFunction(Function):
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach()
             args[i].requires_grad = t.requires_grad
-        before = default_generator.get_state()
-        if ctx.random is not None:
-            default_generator.set_state(ctx.random)
-        with enable_grad():
+        with _again(ctx.random):
             found = ctx.run(*args)
-        default_generator.set_state(before)
         outputs = found if isinstance(found, tuple) else (found,)
         pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
             raise GraphError("none of output has requires_grad=True, this checkpoint() is not necessary", "other")
-        passes.backward([o for o, _ in pairs], [g for _, g in pairs])
+        walk_back([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a._grad if isinstance(a, Tensor) else None for a in args))
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
     **kwargs: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Runs a function without keeping what it saves."""
     random = default_generator.get_state() if preserve_rng_state else None
     if use_reentrant is None or use_reentrant:
@@ -126,7 +122,5 @@ def checkpoint(
         return CheckpointFunction.apply(function, random, *args)
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
     frame = _Frame(lambda: function(*args, **kwargs), random, tensors)
-    if not state.enabled:
-        return function(*args, **kwargs)
     with saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)

@@ -61,7 +61,7 @@ class Frame:
         self.boundary: dict[int, int] = {}
         self._boundary_bytes = 0
         self.held = 0
-        self.largest = 0
+        self.largest = self.derived = self.weight = 0
         self.glue: int | None = None
         self.passes: list[dict[str, Any]] = []
         self.in_pass = 0
@@ -167,9 +167,16 @@ class Frame:
     def shrank(self, size: int) -> None:
         self.held -= size
 
-    def reserve(self) -> int:
-        """Room for the gradients on their way through a unit: two of the size of the largest buffer."""
-        return 2 * self.largest
+    def reserve(self, slim: bool = False) -> int:
+        """Room for what is on its way through a unit.
+
+        An activation's gradient comes and goes at once, both of the size of the largest buffer. Or a product has its
+        gradient, its weight's, and its input, if that is made only now. Meanwhile the gradient of the unit's result
+        waits to be added, and a dropout may have made another of that size.
+        """
+        edge = max(self.boundary.values(), default=0)
+        product = self.largest + (self.derived if slim else 0) + self.weight + 2 * edge
+        return max(2 * self.largest + edge, product)
 
     def add_run(self, run: Run) -> None:
         before = self.live()

@@ -28,6 +28,8 @@ class Join:
 
     def reached(self, nodes: list[Node]) -> list[list[bool]]:
         """For each loss, which of the nodes its part of the border leads to."""
+        if len(self.edges) == 1:  # everything that is shared lies behind it
+            return [[node in self.shared for node in nodes]] * len(self.cuts)
         by_edge = []
         for start, _ in self.edges:
             found = set(walk([start]))
@@ -68,7 +70,7 @@ def join(roots: list[torch.Tensor]) -> Join | None:
                     found[edges.setdefault((child, number), len(edges))] = None
         cuts.append(list(found))
     border = {node for node, _ in edges}
-    behind = walk([child for node in border for child, _ in node.next_functions])
+    behind = walk([child for node in border for child, _ in node.next_functions]) if len(border) > 1 else []
     if not border.isdisjoint(behind):
         # One border lies behind another: a head cannot be walked alone. All belongs to the shared part then.
         everything = frozenset(walk([root.grad_fn for root in roots]))

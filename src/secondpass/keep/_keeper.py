@@ -125,7 +125,8 @@ class Keeper:
             return call(*args, **kwargs)
         if unit.pinned is not None and self.budget is None:
             return call(*args, **kwargs)  # held by PyTorch itself
-        run = Run(frame, unit, args, kwargs, self._mode(frame, unit, args, kwargs))
+        mode = self._mode(frame, unit, args, kwargs)
+        run = Run(frame, unit, args, kwargs, "retain" if mode == "slim" else mode, slim=mode == "slim")
         frame.add_run(run)
         self._here.in_unit = True
         try:
@@ -160,11 +161,12 @@ class Keeper:
         frame.follows = False
         return otherwise
 
-    def learn_plan(self, frame: Frame, runs: list[Run], held: frozenset[int]) -> None:
+    def learn_plan(self, frame: Frame, runs: list[Run], held: frozenset[int], slim: bool) -> None:
         if len(frame.signatures) != len(runs):
             return
         away = "offload" if self.policy == "offload" else "recompute"
-        self._plan = [(frame.signatures[i], "retain" if i in held else away) for i in range(len(runs))]
+        stay = "slim" if slim else "retain"
+        self._plan = [(frame.signatures[i], stay if i in held else away) for i in range(len(runs))]
 
     @contextlib.contextmanager
     def _intercepted(self) -> Iterator[None]:

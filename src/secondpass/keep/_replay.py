@@ -24,7 +24,7 @@ class _Enough(BaseException):
 
 
 class Entry:
-    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "shape", "version")
+    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "place", "recipe", "shape", "version")
 
     def __init__(self, tensor: torch.Tensor, alias: bool, nbytes: int) -> None:
         self.data: torch.Tensor | None = tensor.detach()
@@ -32,6 +32,9 @@ class Entry:
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.alias, self.nbytes = alias, nbytes
         self.host: Any = None
+        self.recipe: Any = None
+        self.place: Any = None
+        """Of a derived buffer: its strides and offset in what the recipe gives."""
 
 
 class Replay:
@@ -49,7 +52,7 @@ class Replay:
 
     def _wanted(self, number: int) -> bool:
         entry = self._run.entries[number]
-        return not entry.alias and (self._whole or entry.data is None)
+        return not entry.alias and (self._whole or (entry.data is None and not self._run.derived(entry)))
 
     def run(self) -> str | None:
         run = self._run

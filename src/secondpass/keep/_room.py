@@ -26,6 +26,11 @@ def make_room(frame: Any, running: Run) -> None:
         for run in frame.live():
             if frame.held + frame.fixed() + frame.keeper.others(frame) <= budget:
                 break
+            if run is not running and run.mode == "retain":
+                run.slim_down()
+        for run in frame.live():
+            if frame.held + frame.fixed() + frame.keeper.others(frame) <= budget:
+                break
             if run is not running and run.mode == "retain" and run.evictable():
                 run.evict("to make room for the units after it")
     finally:
@@ -43,23 +48,45 @@ def settle_budget(frame: Any) -> None:
         inside = built_between(frame.start, frame.end)
         nodes = walk([node_of(value) for value in (a() for a in frame.anchors) if value is not None], inside)
         frame.glue = weigh(nodes, frame.own_memory() | set(frame.boundary))
-    fixed = frame.fixed() + frame.reserve()
     while True:
-        costs = [Cost(run.bytes, run.seconds, run.mode == "retain" and run.unit.pinned is not None) for run in runs]
         others = frame.keeper.others(frame)
-        if others and needed(costs, _holding(runs), fixed, ahead) > budget - others:
+        if others and _need(frame, runs, ahead) > budget - others:
             frame.keeper.press(frame)
             others = frame.keeper.others(frame)
-        if frame.follows and needed(costs, _holding(runs), fixed, ahead) <= budget - others:
+        if frame.follows and _need(frame, runs, ahead) <= budget - others:
             return  # as planned: what the plan let go is gone, so another choice could only lose
+        slim = sum(run.bytes for run in runs) + frame.fixed() + frame.reserve() > budget - others
+        costs, fixed = _costs(runs, slim), frame.fixed() + frame.reserve(slim)
         held = choose(costs, fixed, budget - others, ahead)
         if held is None:
             _refuse(frame, least(costs, fixed, ahead) + others)
+        if slim:
+            for run in runs:
+                run.slim_down()
         over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
-        if all(run.evict("over the budget") for run in over):
-            break  # otherwise one turned out to be pinned: plan once more with that known
+        if all(run.evict("over the budget") for run in over) and (not slim or costs == _costs(runs, slim)):
+            break  # otherwise one turned out to be pinned, or not to be slimmed: plan once more with that known
     if not others:
-        frame.keeper.learn_plan(frame, runs, held)
+        frame.keeper.learn_plan(frame, runs, held, slim)
+
+
+def _costs(runs: list[Run], slim: bool) -> list[Cost]:
+    """Units of one kind take equally long: the one time that was not disturbed counts."""
+    kinds = [(type(run.unit.module), run.bytes) for run in runs]
+    times: dict[Any, float] = {}
+    for kind, run in zip(kinds, runs, strict=True):
+        times[kind] = min(run.seconds, times.get(kind, run.seconds))
+    return [
+        Cost(run.slim_bytes if slim else run.bytes, times[kind], run.mode == "retain" and run.unit.pinned is not None)
+        for kind, run in zip(kinds, runs, strict=True)
+    ]
+
+
+def _need(frame: Any, runs: list[Run], ahead: int) -> int:
+    """The most that the passes need as things are."""
+    slim = any(run.slim for run in runs)
+    held = frozenset(index for index, run in enumerate(runs) if run.mode == "retain")
+    return needed(_costs(runs, slim), held, frame.fixed() + frame.reserve(slim), ahead)
 
 
 def _refuse(frame: Any, smallest: int) -> None:
@@ -71,7 +98,3 @@ def _refuse(frame: Any, smallest: int) -> None:
         f"units and what lies between them, and {readable(frame.reserve())} for gradients on their way. "
         f"Raise the budget, or choose smaller units."
     )
-
-
-def _holding(runs: list[Run]) -> frozenset[int]:
-    return frozenset(index for index, run in enumerate(runs) if run.mode == "retain")

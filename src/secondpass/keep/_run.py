@@ -10,11 +10,11 @@ NOTE [ Buffers of a unit ]
 4. What is held is checked against its version when it is read. Before a forward is run again, the versions of the
    parameters and arguments are checked. Either raises PyTorch's error, never a wrong gradient.
 5. A forward is run again only up to its last buffer that is missing.
+6. A slim run does not hold buffers that one cheap operation makes from others: see NOTE [ Derived buffers ].
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from typing import Any
@@ -22,11 +22,12 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from ._errors import KeepError, RepeatError, changed
-from ._graph import elsewhere, same_bits, slots, storage_of
+from . import _remake
+from ._derived import Recipe, recipe
+from ._errors import KeepError, changed
+from ._graph import elsewhere, same_bits, storage_of
 from ._offload import Host
-from ._replay import Entry, Replay, describe
-from ._shortcut import Astray, Learn
+from ._replay import Entry, describe
 from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
@@ -44,7 +45,9 @@ class _Token:
 class Run:
     """See NOTE [ Buffers of a unit ]."""
 
-    def __init__(self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> None:
+    def __init__(
+        self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str, slim: bool = False
+    ) -> None:
         # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 4.
         self.frame, self._key, self.mode = frame, unit.key, mode
         self.args, self.kwargs = severed(args), severed(kwargs)
@@ -55,8 +58,10 @@ class Run:
         own = {storage_of(value)[0] for value in parameters}
         own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
         self._fixed = own | set(self.boundary)
-        self._versions = [(value, value._version) for value in parameters]
-        self._versions += [(value, value._version) for value in tensors((self.args, self.kwargs))]
+        weights = (value.numel() * value.element_size() for value in parameters if value.requires_grad)
+        frame.weight = max(frame.weight, *weights, 0)
+        self.versions = [(value, value._version) for value in parameters]
+        self.versions += [(value, value._version) for value in tensors((self.args, self.kwargs))]
         devices = tuple({value.device: None for value in (*parameters, *inputs)})
         self.surroundings = Surroundings(unit.habits, devices)
         self.entries: list[Entry] = []
@@ -70,6 +75,9 @@ class Run:
         self.fresh = False
         """The data now present came from a recompute, and goes as it is read."""
         self.parted = 0
+        self.slim = slim
+        """Derived buffers are made when they are read, and not held."""
+        self._recipes: dict[int, Recipe | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
         self._host = Host() if mode == "offload" else None
@@ -96,21 +104,41 @@ class Run:
         if first:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
+            found = self._recipes[key] = recipe(tensor, size, self.number, self.unit.habits.modules)
+            self.frame.derived = max(self.frame.derived, found.nbytes if found is not None else 0)
+        if not alias:
+            self._derive(entry, self._recipes[key], tensor)
         self.entries.append(entry)
         if first:
             self.held += size
             self.frame.grew(self, size)
         return _Token(self, len(self.entries) - 1)
 
+    def number(self, handle: Any) -> int | None:
+        """Which buffer of this run a node's slot holds."""
+        token = getattr(handle, "data", None)
+        return token.number if isinstance(token, _Token) and token.run is self else None
+
+    @staticmethod
+    def _derive(entry: Entry, found: Recipe | None, tensor: torch.Tensor) -> None:
+        if found is not None:
+            found.spoiled |= tensor._version != 0
+            entry.recipe, entry.place = found, (tensor.stride(), tensor.storage_offset())
+
     def _settle(self) -> None:
         """The forward is over: may these buffers be dropped?"""
         unit = self.unit
         self._seen.clear()
         self._fixed.clear()
+        self._recipes.clear()
+        for entry in self.entries:
+            if entry.recipe is not None:
+                sources = [self.entries[number] for number in entry.recipe.sources]
+                entry.recipe.spoiled |= any(s.data is None or s.data._version != s.version for s in sources)
         if not self.surroundings.settle(unit.habits):
             unit.verified = False
             self._pin_once("its forward changed state it had not changed before")
-        for value, version in self._versions:
+        for value, version in self.versions:
             if value._version != version:
                 unit.pinned = "its forward writes to its parameters or arguments"
                 self._pin_once(unit.pinned)
@@ -121,6 +149,8 @@ class Run:
                 self.held -= entry.nbytes
                 self.frame.shrank(entry.nbytes)
                 self.bytes -= entry.nbytes
+        if self.slim or self.mode != "retain":
+            self.slim_down()
         if self._host is not None:
             self._send_away()
         elif self.mode == "recompute" and unit.verified:
@@ -140,10 +170,10 @@ class Run:
 
     def _send_away(self) -> None:
         for entry in self.entries:
-            if not entry.alias:
+            if not entry.alias and entry.data is not None:
                 entry.host = self._host.put(entry.data)
         self._host.depart()
-        self._drop()
+        self.drop()
         self.reason = "on the host"
 
     @property
@@ -152,14 +182,43 @@ class Run:
 
     # Letting go ----------------------------------------------------------------------------------------------------
 
+    def derived(self, entry: Entry) -> bool:
+        """Need this one not be held?"""
+        return self.slim and entry.recipe is not None and not entry.recipe.spoiled
+
+    @property
+    def slim_bytes(self) -> int:
+        """What is left of all bytes without the derived ones."""
+        if self.unit.thick:
+            return self.bytes
+        found = {id(e.recipe): e.recipe.nbytes for e in self.entries if e.recipe is not None and not e.recipe.spoiled}
+        return self.bytes - sum(found.values())
+
+    def slim_down(self) -> None:
+        """Drops what one cheap operation makes again. The first time, only after it has done so."""
+        with self._lock:
+            if self.unit.thick or any(e.data is None and not e.alias for e in self.entries):
+                self.slim = self.slim and not self.unit.thick
+                return
+            self.slim = True
+            mine = [entry for entry in self.entries if self.derived(entry)]
+            if not self.unit.slimmed and not all(same_bits(self._make(entry), entry.data) for entry in mine):
+                self.unit.thick, self.slim = True, False
+                return
+            self.unit.slimmed = self.unit.slimmed or bool(mine)
+            for entry in mine:
+                entry.data = None
+                self.held -= entry.nbytes
+                self.frame.shrank(entry.nbytes)
+
     def evictable(self) -> bool:
         return self.held > 0 and self.unit.pinned is None and self._host is None
 
     def evict(self, why: str) -> bool:
         """Drops what is held. The first time, only after a second forward has given the same buffers."""
         with self._lock:
-            if self.unit.pinned is None and (self.unit.verified or self._verify()):
-                self._drop()
+            if self.unit.pinned is None and (self.unit.verified or _remake.verify(self)):
+                self.drop()
                 self.mode, self.reason = "recompute", why
                 return True
             self.mode, self.fresh = "retain", False
@@ -171,7 +230,7 @@ class Run:
             if not for_good and self._host is not None and not self.unit.verified:
                 return  # nothing on the device, and no proof that it could be made again
             if for_good:
-                self._drop()
+                self.drop()
             elif self.held and not self.evict(why):
                 return
             if self._host is not None:
@@ -180,7 +239,7 @@ class Run:
                     entry.host = None
             self.reason = why
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
         for entry in self.entries:
             if not entry.alias:
                 entry.data = None
@@ -188,104 +247,50 @@ class Run:
         self.held = 0
         self.fresh = False
 
-    def _verify(self) -> bool:
-        """Runs the forward again while the buffers are still here: a unit that differs is held, and nothing is lost."""
-        if any(not entry.alias and entry.data is None for entry in self.entries):
-            return True  # the check after each recompute has to do
-        differs = self._again(self._compare)
-        if differs is not None:
-            self.unit.pinned = f"its forward is not repeatable ({differs})"
-            self.reason = self.unit.pinned
-            return False
-        self.unit.verified = True
-        return True
-
-    def _compare(self, number: int, entry: Entry, tensor: torch.Tensor) -> str | None:
-        if entry.data is None or entry.alias or same_bits(entry.data, tensor):
-            return None
-        return f"buffer {number}, {describe(entry)}, has other values"
-
     # Reading -------------------------------------------------------------------------------------------------------
 
     def read(self, number: int) -> torch.Tensor:
         with self._lock:
             entry = self.entries[number]
-            if entry.data is None and entry.host is not None:
-                self.frame.reached(self)
-                return self._host.get(entry.host, entry.shape)
-            if entry.data is None:
-                if self.fresh or (self.mode == "retain" and self.frame.last_pass):
-                    self.unit.rereads = True
-                self.recompute()
-            data = entry.data
-            if data is None:
-                raise KeepError(f"unit `{self.unit.name}` gave no buffer {number} when it was run again.")
-            if data._version != entry.version:
-                raise changed(describe(entry), entry.version, data._version)
-            if not entry.alias and not self.unit.rereads and (self.fresh or self.frame.last_pass):
-                if self.unit.pinned is None:
+            if entry.data is None and self.derived(entry):
+                return self._make(entry)
+            data = self._value(number, entry)
+            if entry.host is None and not entry.alias and not self.unit.rereads and self.unit.pinned is None:
+                if self.fresh or self.frame.last_pass:
                     entry.data = None
                     self.held -= entry.nbytes
                     self.frame.shrank(entry.nbytes)
             return data
 
-    def changed(self) -> bool:
-        return any(value._version != version for value, version in self._versions)
-
-    def recompute(self) -> None:
-        """Makes the missing buffers again."""
-        for value, version in self._versions:
-            if value._version != version:
-                raise changed(f"a parameter or argument of unit `{self.unit.name}`", version, value._version)
-        start = time.perf_counter()
-        differs = self._again(self._refill)
-        self.seconds_again = time.perf_counter() - start
-        if differs is not None:
-            self._drop()
-            raise RepeatError(
-                f"unit `{self.unit.name}` is not repeatable: when its forward was run again for this pass, {differs}"
-                f"{self._operation()}. "
-                f"Make the forward repeatable, or keep it with policy='retain'."
-            )
-        self.fresh = True
-        self.recomputes += 1
-        self.frame.recomputed(self, self.seconds_again)
-
-    def _operation(self) -> str:
-        """The operation of the first forward at whose buffer the second one went another way."""
-        for node in self.frame.nodes():
-            for _, _, handle in slots(node):
-                token = getattr(handle, "data", None)
-                if isinstance(token, _Token) and token.run is self and token.number == self.parted:
-                    return f" (the one that {node.name()} saved)"
-        return ""
-
-    def _refill(self, number: int, entry: Entry, tensor: torch.Tensor) -> str | None:
+    def _value(self, number: int, entry: Entry, keep: bool = False) -> torch.Tensor:
+        """The buffer, from wherever it is. Those on the host count their readers, unless it is to `keep`."""
+        if entry.data is None and entry.host is not None:
+            self.frame.reached(self)
+            return self._host.get(entry.host, entry.shape, keep)
         if entry.data is None:
-            entry.data = tensor.detach()
-            entry.version = tensor._version
-            self.held += entry.nbytes
-            self.frame.grew(self, entry.nbytes, again=True)
-        return None
+            if self.fresh or (self.mode == "retain" and self.frame.last_pass):
+                self.unit.rereads = True
+            _remake.recompute(self)
+        data = entry.data
+        if data is None:
+            raise KeepError(f"unit `{self.unit.name}` gave no buffer {number} when it was run again.")
+        if data._version != entry.version:
+            raise changed(describe(entry), entry.version, data._version)
+        return data
 
-    def _again(self, visit: Any) -> str | None:
-        """Runs the forward again and shows each buffer with its twin. Says what differs."""
-        first = visit == self._compare
-        if first:
-            learn = Learn()
-            problem = Replay(self, visit, whole=True, learn=learn).run()
-            if problem is None and learn.site is not None:
-                with contextlib.suppress(Astray):
-                    if Replay(self, visit, whole=True, shortcut=learn.site).run() is None:
-                        self.unit.shortcut = learn.site
-            return problem
-        if self.unit.shortcut is not None:
-            try:
-                return Replay(self, visit, shortcut=self.unit.shortcut).run()
-            except Astray:
-                self.unit.shortcut = None
-                self._drop()
-        return Replay(self, visit).run()
+    def _make(self, entry: Entry) -> torch.Tensor:
+        """A derived buffer. What it is made of stays: it has readers of its own."""
+        sources = []
+        for number in entry.recipe.sources:
+            source = self.entries[number]
+            derived = source.data is None and self.derived(source)
+            sources.append(self._make(source) if derived else self._value(number, source, keep=True))
+        made = entry.recipe.make(sources)
+        stride, offset = entry.place
+        return made.as_strided(entry.shape, stride, offset)
+
+    def changed(self) -> bool:
+        return any(value._version != version for value, version in self.versions)
 
     def settle_copies(self) -> None:
         """The copies to the host have had their time: the device's memory is given back."""
@@ -305,7 +310,7 @@ class Run:
             if self._host is not None:
                 self._host.end_pass()
             elif self.fresh:
-                self._drop()
+                self.drop()
 
 
 def _unpack(token: _Token) -> torch.Tensor:

@@ -31,7 +31,10 @@ class Unit:
         """Its forward forbids saved-tensor hooks (torch.func does): it can only be held."""
         self.rereads = False
         """Some of its nodes read a buffer twice in one pass."""
-
+        self.slimmed = False
+        """Its derived buffers were made from the others, bit for bit."""
+        self.thick = False
+        """They came out differently: all are held."""
         self.shortcut: Any = None
         """The last product of its forward, which a recompute may leave out."""
         self.replaced: Any = None

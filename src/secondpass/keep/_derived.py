@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Buffers that one cheap operation makes from other buffers.
+
+The result of a layer norm or of an activation is saved by the operation after it, while the node that made it has
+saved what it was made from. Of the two only the latter need to be held. In a transformer block that is a third of all
+bytes, for two hundredths of its time.
+
+NOTE [ Derived buffers ]
+1. How a buffer came about is read from the graph of this very forward: from the node that made it, and from the
+   buffers in that node's slots. Nothing is taken over from earlier calls.
+2. Only a result that nobody has written to since counts, and only as long as its sources are as they were. A buffer
+   may be any view of the result: the same operation on the same memory gives the same layout.
+3. A layer norm's node does not remember its epsilon. It is that of the module whose weight the node has saved.
+4. Before a unit's derived buffers are dropped for the first time, each is made and compared with the one held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ._graph import Node, storage_of
+
+__all__ = ["Recipe", "recipe"]
+
+_SLOTS = {
+    "GeluBackward0": ("self",),
+    "SiluBackward0": ("self",),
+    "MishBackward0": ("self",),
+    "HardswishBackward0": ("self",),
+    "MulBackward0": ("self", "other"),
+    "NativeLayerNormBackward0": ("input", "weight", "bias"),
+}
+_PLAIN = {
+    "SiluBackward0": functional.silu,
+    "MishBackward0": functional.mish,
+    "HardswishBackward0": functional.hardswish,
+    "MulBackward0": torch.mul,
+}
+
+
+class Recipe:
+    """How to make one storage again."""
+
+    __slots__ = ("_make", "nbytes", "sources", "spoiled")
+
+    def __init__(self, make: Callable[..., torch.Tensor], sources: tuple[int, ...], nbytes: int) -> None:
+        self._make, self.sources, self.nbytes = make, sources, nbytes
+        self.spoiled = False
+        """A source or the result was written to in the meantime."""
+
+    def make(self, sources: list[torch.Tensor]) -> torch.Tensor:
+        with torch.no_grad():
+            return self._make(*sources)
+
+
+def recipe(tensor: torch.Tensor, nbytes: int, number: Callable[[Any], int | None], norms: Any) -> Recipe | None:
+    """How a buffer came about, if it was cheap: see NOTE [ Derived buffers ].
+
+    `number` tells which buffer of the run a slot holds; `norms` are the modules that may be layer norms.
+    """
+    made = tensor._base if tensor._is_view() else tensor
+    if made is None or made._version or made.output_nr or type(made) is not torch.Tensor or made.grad_fn is None:
+        return None
+    node = made.grad_fn
+    name = node.name()
+    if name not in _SLOTS:
+        return None
+    sources = [number(getattr(node, f"_raw_saved_{slot}", None)) for slot in _SLOTS[name]]
+    if any(source is None for source in sources):
+        return None
+    make = _maker(name, node, norms)
+    return None if make is None else Recipe(make, tuple(sources), nbytes)  # type: ignore[arg-type]
+
+
+def _maker(name: str, node: Node, norms: Iterable[nn.Module]) -> Callable[..., torch.Tensor] | None:
+    if name == "GeluBackward0":
+        kind = node._saved_approximate
+        return lambda value: functional.gelu(value, approximate=kind)
+    if name == "NativeLayerNormBackward0":
+        shape, key = tuple(node._saved_normalized_shape), storage_of(node._saved_weight)[0]
+        found = {norm.eps for norm in norms if isinstance(norm, nn.LayerNorm) and key and _memory(norm.weight) == key}
+        if len(found) != 1:
+            return None
+        (epsilon,) = found
+        return lambda value, weight, bias: functional.layer_norm(value, shape, weight, bias, epsilon)
+    return _PLAIN[name]
+
+
+def _memory(weight: torch.Tensor | None) -> int:
+    return 0 if weight is None else storage_of(weight)[0]

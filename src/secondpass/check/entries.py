@@ -72,33 +72,29 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, str, Any]]:
                     yield node.name, item.name, item
 
 
-def _calls(node: ast.AST) -> set[str]:
-    found = set()
-    for item in ast.walk(node):
-        if isinstance(item, ast.Call):
-            found.add(item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", ""))
-    return found
-
-
 _TRAINS = {"backward", "grad", "manual_backward"}
 _STEPS = {"training_step", "compute_loss"}
 
 
-def trainers(tree: ast.Module) -> set[str]:
+def trainers(project: Project, tree: ast.Module) -> set[str]:
     """Names of the functions of a file that train, or call one that does."""
-    every = [(name, _calls(node)) for _, name, node in functions(tree)]
-    trains = {name for name, calls in every if calls & _TRAINS}
-    for _ in range(4):
-        trains |= {name for name, calls in every if calls & trains}
-    return trains
+
+    def find() -> set[str]:
+        every = [(name, project.calls(node)) for _, name, node in functions(tree)]
+        trains = {name for name, calls in every if calls & _TRAINS}
+        for _ in range(4):
+            trains |= {name for name, calls in every if calls & trains}
+        return trains
+
+    found: set[str] = project.fact("trainers", tree, find)
+    return found
 
 
-def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
+def uncalled(project: Project, tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
     """The training functions whose line is not among those entered, outermost callers first."""
     every = list(functions(tree))
-    calls = {id(node): _calls(node) for _, _, node in every}
-    trains = trainers(tree)
-    used = set().union(*calls.values()) if calls else set()
+    trains = trainers(project, tree)
+    used = set().union(*(project.calls(node) for _, _, node in every))
     wanted = [
         entry
         for entry in every
@@ -109,11 +105,16 @@ def uncalled(tree: ast.Module, called: set[int]) -> list[tuple[str, str, Any]]:
     return sorted(wanted, key=lambda e: e[1] in used)
 
 
-def _definitions(tree: ast.Module) -> list[ast.stmt]:
+def _definitions(project: Project, tree: ast.Module) -> list[ast.stmt]:
     """What a file defines, without the training that it does: that was read when the file was read as a program."""
-    trains = trainers(tree) | _TRAINS | {"fit"}
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return [s for s in tree.body if isinstance(s, kinds) or not _calls(s) & trains]
+
+    def find() -> list[ast.stmt]:
+        trains = trainers(project, tree) | _TRAINS | {"fit"}
+        return [s for s in tree.body if isinstance(s, kinds) or not project.calls(s) & trains]
+
+    found: list[ast.stmt] = project.fact("definitions", tree, find)
+    return found
 
 
 def as_function(file: str, name: str, cls: str, method: str) -> Any:
@@ -121,7 +122,7 @@ def as_function(file: str, name: str, cls: str, method: str) -> Any:
 
     def start(m: Machine) -> None:
         module = m.module(name, file)
-        m.execute(module, _definitions)
+        m.execute(module, lambda tree: _definitions(m.project, tree))
         frame = Frame("<module>", module, Scope(module.globals, None, module))
         m.frames.append(frame)
         found = module.globals.get(cls or method)

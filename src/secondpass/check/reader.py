@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterable
@@ -22,7 +23,8 @@ from .program import read_program  # noqa: E402
 
 
 def ready() -> None:
-    """Nothing: to call it is to have loaded what reading needs."""
+    """In a process that only reads: no garbage collection but our own."""
+    gc.disable()
 
 
 def read_programs(project: Project, names: Iterable[str], limit: float) -> dict[str, Outcome]:
@@ -32,6 +34,7 @@ def read_programs(project: Project, names: Iterable[str], limit: float) -> dict[
 
 
 def _program(project: Project, name: str, limit: float) -> Outcome:
+    project.trim()
     outcome = Outcome(files={name})
     source = project.source(name)
     if source is not None and source.problem:
@@ -48,11 +51,12 @@ def read_functions(project: Project, names: Iterable[str], called: Called, limit
 
 
 def _functions(project: Project, name: str, called: Called, limit: float) -> Outcome:
+    project.trim()
     outcome = Outcome(files={name})
     tree = project.tree(name)
     lines = {line for file, line in called if file == name}
     deadline = time.process_time() + limit
-    for cls, function, node in uncalled(tree, lines) if tree is not None else ():
+    for cls, function, node in uncalled(project, tree, lines) if tree is not None else ():
         if (name, node.lineno) in outcome.called:
             continue
         left = deadline - time.process_time()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class Check:
         if wrong:
             return self._refuse(wrong)
         if not self.options["watch"]:
+            gc.disable()  # this process ends soon, and reading looks after its own garbage
             return self.once()
         from ..check.watching import changes
 

@@ -199,7 +199,7 @@ class Program:
                 before(note, outputs)
                 lines.on_pass(outputs)
 
-            watcher.on_pass = on_pass
+            watcher.on_pass, watcher.brief = on_pass, False
             register_optimizer_step_pre_hook(lines.on_step)
 
     def _stop_here(self) -> None:

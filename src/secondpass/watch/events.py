@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from .names import Snapshot
 
-__all__ = ["Ledger", "PassNote", "Reused", "StepNote"]
+__all__ = ["Ledger", "PassNote", "Reused", "Site", "StepNote"]
 
 _HEAD, _TAIL = 256, 512
 
@@ -58,6 +60,25 @@ class StepNote:
         self.when, self.key, self.mark, self.position = when, key, mark, position
 
 
+class Site:
+    """A call site: one object for all its visits."""
+
+    __slots__ = ("count", "key", "offset", "steady")
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+        self.count = 0
+        self.offset = 0
+        """How far the root of a pass was from the number that the next node would have got."""
+        self.steady = 0
+        """How many times running it was just so far."""
+
+    def root(self, offset: int) -> None:
+        """Told of each pass that is noted in full; what is no node of the pass's own is infinitely far."""
+        self.steady = self.steady + 1 if offset == self.offset else 0
+        self.offset = offset
+
+
 class Ledger:
     """The first events and the last ones. Nothing grows with the number of steps."""
 
@@ -67,15 +88,19 @@ class Ledger:
         self.steps = 0
         self._head: list[Any] = []
         self._tail: deque[Any] = deque(maxlen=_TAIL)
-        self.pass_sites: dict[tuple[Any, ...], list[Any]] = {}
-        self.step_sites: dict[tuple[Any, ...], list[Any]] = {}
+        self.short = self._tail.append
+        """Adds a short note (see `steady`)."""
+        self.whole: Callable[[Any], Any] = lambda note: note
+        self._whole: dict[int, Any] = {}
+        self.pass_sites: dict[tuple[Any, ...], Site] = {}
+        self.step_sites: dict[tuple[Any, ...], Site] = {}
 
     def tick(self) -> int:
         self.clock += 1
-        return self.clock - 1
+        return self.clock
 
-    def site(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], list[Any]]) -> tuple[tuple[Any, ...], int]:
-        """A call site, one object for all its visits, and how many there were with this one.
+    def site(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], Site]) -> Site:
+        """A call site, with this visit counted.
 
         Sites are places in source, so they are few; a program that makes new ones without end is not counted exactly.
         """
@@ -83,9 +108,14 @@ class Ledger:
         if entry is None:
             if len(sites) > 10_000:
                 sites.clear()
-            entry = sites[key] = [key, 0]
-        entry[1] += 1
-        return entry[0], entry[1]
+            entry = sites[key] = Site(key)
+        entry.count += 1
+        return entry
+
+    @property
+    def settled(self) -> bool:
+        """Whether the first events are past: from here on notes are added at the end, short ones too."""
+        return len(self._head) >= _HEAD
 
     def add(self, note: Any) -> None:
         if len(self._head) < _HEAD:
@@ -94,8 +124,23 @@ class Ledger:
             self._tail.append(note)
 
     def notes(self) -> list[Any]:
-        # At once: other threads may be adding.
-        return [*self._head, *self._tail]
+        # At once: other threads may be adding. A short note is made whole once: what is found out about it is written there.
+        notes = [*self._head, *self._tail]
+        known, self._whole = self._whole, {}
+        for k, short in enumerate(notes):
+            if type(short) is tuple:
+                notes[k] = self._whole[short[0]] = known.get(short[0]) or self.whole(short)
+        return notes
+
+    def make_whole(self) -> Any:
+        """The last note, if it is a short one, becomes a full one."""
+        self._tail.append(self.whole(self._tail.pop()))
+        return self._tail[-1]
+
+    def looked_at(self, count: int) -> list[PassNote]:
+        """The last notes of passes whose graph was looked at, newest first: those are never short."""
+        found = (n for n in reversed([*self._head, *self._tail]) if isinstance(n, PassNote) and n.walked is not None)
+        return list(islice(found, count))
 
     def pass_notes(self) -> list[PassNote]:
         return [n for n in self.notes() if isinstance(n, PassNote)]

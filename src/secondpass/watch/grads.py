@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from .events import Site
 from .graph import Leaves
 
 __all__ = ["Grads"]
@@ -55,6 +56,8 @@ class _Book:
         self.name = type(optimizer).__name__
         self.first: int | None = None
         """When its first step was."""
+        self.site: Site | None = None
+        """Where the last step was that was noted in full."""
 
     def grads(self) -> list[tuple[int, torch.Tensor | None]]:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]

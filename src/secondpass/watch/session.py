@@ -154,9 +154,9 @@ class Session:
     def _sites(self) -> list[dict[str, Any]]:
         """Where passes were made, and how often: `check --with` weighs its findings by it."""
         found: dict[tuple[str, int], int] = {}
-        for key, count in list(self.watcher.ledger.pass_sites.values())[:1000]:
-            for place in self.watcher.files.places(key)[:1]:
-                found[place.file, place.line] = found.get((place.file, place.line), 0) + count
+        for site in list(self.watcher.ledger.pass_sites.values())[:1000]:
+            for place in self.watcher.files.places(site.key)[:1]:
+                found[place.file, place.line] = found.get((place.file, place.line), 0) + site.count
         return [{"file": file, "line": line, "count": count} for (file, line), count in found.items()]
 
 

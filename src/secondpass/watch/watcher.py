@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from torch.compiler import is_compiling
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .events import Ledger, PassNote, Reused, StepNote
 from .files import Files
@@ -28,6 +29,7 @@ from .grads import Grads
 from .graph import LEAF, Leaves, edges, is_leaf, room, walk
 from .lines import Log
 from .names import look
+from .steady import Steady
 from .walks import beyond_sums, executed, kept_bytes
 
 __all__ = ["Watcher"]
@@ -36,6 +38,7 @@ _FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
 _DEEP = 2
 # Gradients are followed through the first passes, and later through a few steps of every so many.
 _FOLLOWED, _EVERY, _WINDOW = 128, 64, 4
+_LONG = 1024
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
 
 
@@ -48,10 +51,13 @@ class Watcher:
         self.ledger = Ledger()
         self.leaves = Leaves()
         self.grads = Grads(self.leaves)
+        self.steady = Steady(self.files, self.ledger, self.grads, log)
         self.failures: list[Any] = []
         self.asleep = False
         self.on_failure: Callable[[Any, BaseException], None] | None = None
         self.on_pass: Callable[[PassNote, Any], None] | None = None
+        self.brief = True
+        """Whether notes may be short; `on_pass` hears only of passes that are noted in full."""
         self._depth = threading.local()
         self._handles: list[Any] = []
         self._original: Any = None
@@ -60,6 +66,8 @@ class Watcher:
         self._began = time.perf_counter()
         self._step: StepNote | None = None
         self._following = True
+        self._closures = False
+        """Whether some optimizer runs passes in its steps."""
         self._last_pass: PassNote | None = None
         self._too_deep = 0
         """How often a graph had more nodes than may be touched: see NOTE [ Reading a graph without touching it ]."""
@@ -68,10 +76,9 @@ class Watcher:
 
     def start(self) -> None:
         """Puts the watcher in place."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-
         if self._handles:
             return
+        self.steady.left = 0
         self._original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         self._wrapper = self._wrap()
         torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
@@ -94,18 +101,30 @@ class Watcher:
             top = other._original
 
     def _wrap(self) -> Callable[..., Any]:
+        steady, begin = self.steady, self.steady.begin_pass
+
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             note = None
-            if self._handles and not self.asleep:
+            if steady.left:
+                try:
+                    if begin(t_outputs, args, kwargs):
+                        note = steady
+                except Exception as error:
+                    self._fault(error)
+            if note is None and self._handles and not self.asleep:
                 note = self._guarded(self._enter, t_outputs, args, kwargs)
             try:
                 result = self._original(t_outputs, *args, **kwargs)
             except BaseException as error:
+                if note is steady:
+                    steady.in_pass = False
                 if note is not None:
                     self._guarded(self._failed, note, t_outputs, args, error)
                 raise
-            if note is not None:
+            if note is steady:
+                steady.in_pass = False
+            elif note is not None:
                 self._guarded(self._leave, note)
             return result
 
@@ -116,10 +135,13 @@ class Watcher:
         try:
             return function(*args)
         except Exception as error:
-            if not self.asleep:
-                self.asleep = True
-                self._complain(error)
+            self._fault(error)
             return None
+
+    def _fault(self, error: Exception) -> None:
+        if not self.asleep:
+            self.asleep, self.steady.left = True, 0
+            self._complain(error)
 
     def _complain(self, error: Exception) -> None:
         try:
@@ -137,14 +159,14 @@ class Watcher:
     def _enter(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PassNote | None:
         if torch._C._len_torch_dispatch_stack() and torch._guards.TracingContext.try_get() is not None:
             return None  # a compiler is tracing a backward: no pass of the program's
-        depth = getattr(self._depth, "value", 0)
+        depth = getattr(self._depth, "value", 0) + self.steady.within_pass()
         frame: FrameType | None = sys._getframe(3)
         ledger = self.ledger
-        key, iteration = ledger.site(self.files.key(frame), ledger.pass_sites)
+        site = ledger.site(self.files.key(frame), ledger.pass_sites)
         note = PassNote(
             ledger.tick(),
             "backward" if kwargs.get("accumulate_grad", True) else "grad",
-            key,
+            site.key,
             threading.get_ident(),
             _peek(),
             self.log.position() if self.log is not None else 0,
@@ -156,9 +178,12 @@ class Watcher:
             note.retain = True
         if args[2]:
             note.create = True
-        note.iteration = iteration
+        note.iteration = site.count
         roots = edges(outputs if isinstance(outputs, (list, tuple)) else (outputs,))
         note.roots = tuple([self.number(n) for n in roots])
+        site.root(
+            note.entry - note.roots[0] if len(note.roots) == 1 and 0 <= note.roots[0] <= note.entry else -site.count
+        )
         if len(args) > 3 and args[3]:
             inputs = edges(args[3])
             note.inputs = tuple([self.number(n) for n in inputs])
@@ -166,7 +191,7 @@ class Watcher:
             inputs = []
         ledger.passes += 1
         if self._step is not None:
-            self._step.inside = True
+            self._step.inside = self._closures = True
         if self._worth_a_look(note):
             self._look(note, frame, roots, inputs)
         if not self._following:
@@ -233,11 +258,7 @@ class Watcher:
 
     def _reused(self, note: PassNote, graph: dict[Any, Any], ran: set[Any], roots: list[Any]) -> tuple[Reused, ...]:
         """Nodes that an earlier pass had walked and freed, and that this one walks again."""
-        earlier = [
-            n
-            for n in self.ledger.pass_notes()[-8:]
-            if n.walked is not None and not n.retain and n.thread == note.thread
-        ]
+        earlier = [n for n in self.ledger.looked_at(8) if not n.retain and n.thread == note.thread]
         if not earlier:
             return ()
         newest = max(n.entry for n in earlier)
@@ -262,8 +283,11 @@ class Watcher:
         if note.followed:
             self.grads.pass_ends()
 
-    def _failed(self, note: PassNote, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
-        self._depth.value = getattr(self._depth, "value", 1) - 1
+    def _failed(self, note: Any, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
+        if note is self.steady:
+            note = self.steady.failed()
+        else:
+            self._depth.value = getattr(self._depth, "value", 1) - 1
         note.exit = _peek()
         note.outcome = "failed"
         if isinstance(error, RuntimeError) and self.on_failure is not None:
@@ -275,8 +299,16 @@ class Watcher:
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         # A compiled step must not trace into us.
-        if not is_compiling() and not self.asleep:
-            self._guarded(self._step_begins, optimizer)
+        if is_compiling() or self.asleep:
+            return
+        steady = self.steady
+        if steady.left:
+            try:
+                if steady.begin_step(optimizer):
+                    return
+            except Exception as error:
+                self._fault(error)
+        self._guarded(self._step_begins, optimizer)
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not is_compiling() and not self.asleep:
@@ -284,13 +316,16 @@ class Watcher:
 
     def _step_begins(self, optimizer: Any) -> None:
         ledger = self.ledger
-        key, iteration = ledger.site(self.files.key(sys._getframe(3)), ledger.step_sites)
-        note = StepNote(ledger.tick(), key, _peek(), self.log.position() if self.log is not None else 0)
-        note.iteration = iteration
+        if len(self._handles) < 2:
+            self._handles.append(register_optimizer_step_post_hook(self._after_step))
+        book = self.grads.book(optimizer)
+        book.site = ledger.site(self.files.key(sys._getframe(3)), ledger.step_sites)
+        note = StepNote(ledger.tick(), book.site.key, _peek(), self.log.position() if self.log is not None else 0)
+        note.iteration = book.site.count
         ledger.steps += 1
-        note.book = self.grads.book(optimizer)
-        if note.book.first is None:
-            note.book.first = note.when
+        note.book = book
+        if book.first is None:
+            book.first = note.when
         if not self._following:
             note.followed = False
         else:
@@ -301,7 +336,13 @@ class Watcher:
 
     def _step_ends(self, optimizer: Any) -> None:
         step, self._step = self._step, None
-        follow = self.ledger.passes <= _FOLLOWED or self.ledger.steps % _EVERY < _WINDOW
+        every = _EVERY if self.ledger.steps < _LONG else 8 * _EVERY
+        follow = self.ledger.passes <= _FOLLOWED or self.ledger.steps % every < _WINDOW
+        if self.steady.fast() and self.brief and self.ledger.settled and not follow and not self._closures:
+            # As many as there are before the next window, at one pass to a step; the step that is then noted in full sees.
+            self.steady.left = 2 * (every - 1 - self.ledger.steps % every)
+            self._last_pass = None
+            self._handles.pop().remove()  # the end of a step that is noted in short is nothing to us
         if follow and not self._following:
             self.grads.forget()
         self._following = follow

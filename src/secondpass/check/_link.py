@@ -15,12 +15,13 @@ __all__ = ["link"]
 
 _NEEDS = {
     "attributes": "calls layers library names tensors",
-    "calls": "expressions foreign generators memo statements",
+    "calls": "expressions foreign generators hooks memo statements",
     "containers": "attributes",
     "contexts": "calls",
     "data": "calls library",
     "definitions": "calls contexts expressions library statements",
     "foreign": "layers",
+    "hooks": "calls layers",
     "layers": "calls tensors",
     "loops": "calls tensors",
     "machine": "containers statements values",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import expressions as _expressions
     from . import foreign as _foreign
     from . import generators as _generators
+    from . import hooks as _hooks
     from . import memo as _memo
     from . import statements as _statements
 
@@ -107,6 +108,10 @@ def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) 
             return call(m, found[0], args, kwargs)
     if found is None:
         return _foreign.call_unknown(m, Unknown(), [owner, *args], kwargs)
+    if "before" in owner.hidden or "after" in owner.hidden:
+        args = _hooks.before_forward(m, owner, args) if "before" in owner.hidden else args
+        result = call(m, found[0], [owner, *args], kwargs)
+        return _hooks.after_forward(m, owner, args, result) if "after" in owner.hidden else result
     if "training" in owner.attrs:
         return _memo.remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
     return call(m, found[0], [owner, *args], kwargs)

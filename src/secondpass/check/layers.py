@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .hooks import HOOKS
 from .library import function, models
 from .loops import iterate
 from .machine import Machine
@@ -171,9 +172,9 @@ models(
     **dict.fromkeys("train eval to cuda cpu half float double bfloat16 apply compile type xpu to_empty".split(), _self),
     **{
         n: lambda m, args, kwargs: Unknown(plain=True)
-        for n in "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook "
-        "get_parameter get_submodule gradient_checkpointing_enable".split()
+        for n in "get_parameter get_submodule gradient_checkpointing_enable".split()
     },
+    **HOOKS,
 )
 _BASE = "torch.nn.Module"
 

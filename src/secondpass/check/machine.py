@@ -109,6 +109,8 @@ class Machine:
         self.memo: dict[Any, Any] = {}
         self.changes: list[int] = []
         """Serial numbers of what was changed, in order: see `memo`."""
+        self.hooks: list[Any] = []
+        """(module or tensor, function) of the hooks that passes call."""
         self.modulus = 0
         """The modulus of the last remainder that was computed."""
         self.settings = 0

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .hooks import on_tensor
 from .machine import Machine
 from .passes import backward
 from .rows import CREATION
@@ -191,8 +192,8 @@ def _backward(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any
     backward(m, [tensor], words)
 
 
-def _hook(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Unknown:
-    return Unknown(plain=True)
+def _hook(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Any:
+    return on_tensor(m, tensor, args[0] if args else kwargs.get("hook", Unknown()))
 
 
 def _same(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Tensor:

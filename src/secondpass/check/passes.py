@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .hooks import after_pass
 from .loops import iterate
 from .machine import Machine, Raised
 from .sight import look
@@ -79,7 +80,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     m.visit()
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
-    return m.engine.run(
+    walked = m.engine.run(
         roots,
         kind=kind,
         inputs=goals,
@@ -90,6 +91,9 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         iteration=m.iteration(),
         loops=m.loops(),
     )
+    if m.hooks:
+        after_pass(m, set(m.engine.passes[-1].walked or ()))
+    return walked
 
 
 def maybe_backward(m: Machine, roots: list[Any]) -> None:

@@ -180,7 +180,7 @@ class Module:
 class Function:
     """A function or lambda of the project with the names around it."""
 
-    __slots__ = ("attrs", "cells", "cls", "defaults", "generator", "kwdefaults", "marks", "module", "name", "node")
+    __slots__ = ("attrs", "cells", "cls", "defaults", "kwdefaults", "marks", "module", "name", "node")
 
     def __init__(self, node: Any, module: Module, cells: Any, name: str) -> None:
         self.node: ast.FunctionDef | ast.Lambda = node
@@ -190,7 +190,6 @@ class Function:
         self.cls: Class | None = None
         self.defaults: list[Any] = []
         self.kwdefaults: dict[str, Any] = {}
-        self.generator = False
         self.marks: set[str] = set()
         self.attrs: dict[str, Any] = {}
 

@@ -2,20 +2,17 @@
 """One call of a kept function: the part of the graph it built, its runs, and the passes over it.
 
 NOTE [ The life of a frame ]
-1. The nodes behind the call's outputs hold the frame (in their metadata), tokens hold runs, runs hold the frame. The
-   frame knows outputs and roots by weak reference only. So it dies with the graph.
+1. The nodes behind the call's outputs hold the frame, tokens hold runs, runs hold the frame. It holds none of them,
+   so it dies with the graph: see NOTE [ A part of the graph ].
 2. It is finished when an optimizer has changed one of its parameters, when the number of passes is reached that
    earlier frames had, when the same function is called again after that, or when it is closed. A finished frame
    lets go of its buffers; a pass that comes nevertheless makes them again.
-3. The part of the graph is told by PyTorch's numbers of nodes: those between the marks taken around the call, reached
-   from the nodes behind its outputs. Numbers are per thread, so a number alone proves nothing for another thread.
-4. The frame holds the kept function, so that passes work after the user has dropped it. A module that stores tensors
+3. The frame holds the kept function, so that passes work after the user has dropped it. A module that stores tensors
    with history on itself holds the graph: then the frame must not hold the module, or neither would ever die.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from typing import Any
@@ -24,9 +21,11 @@ import torch
 
 from . import _ddp, _opaque, _room
 from ._errors import KeepError, changed
-from ._graph import Node, node_of, storage_of, walk
+from ._graph import Node, storage_of, walk
 from ._late import Released, built_between, weigh
 from ._ledger import Line
+from ._offload import Traffic
+from ._part import Part, mark
 from ._replay import replaying
 from ._run import Run
 from ._state import Surroundings, severed
@@ -35,14 +34,8 @@ from ._unit import Unit
 
 __all__ = ["Frame"]
 
-_KEY = "secondpass.keep"
 
-
-def _mark() -> int:
-    return torch._C._autograd._get_sequence_nr()
-
-
-class Frame:
+class Frame(Part):
     """See NOTE [ The life of a frame ]."""
 
     def __init__(self, keeper: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -50,11 +43,9 @@ class Frame:
         self.args, self.kwargs = _opaque.wrap(severed(args)), _opaque.wrap(severed(kwargs))
         root: Unit = keeper.root
         inputs = list(tensors((args, kwargs)))
-        self.below = {(node._sequence_nr(), node.name()) for node in map(node_of, inputs) if node is not None}
         parameters = list(root.habits.parameters())
         self.versions = [(value, value._version) for value in parameters]
         self._inputs = [(value, value._version) for value in tensors((self.args, self.kwargs))]
-        self.fixed_bytes = {key: size for key, size in map(storage_of, inputs) if key}
         devices = tuple({value.device: None for value in (*parameters, *inputs)})
         self.surroundings = Surroundings(root.habits, devices)
         self.runs: list[weakref.ref[Run]] = []
@@ -68,7 +59,6 @@ class Frame:
         self.finished: str | None = None
         self.last_pass = False
         self._let_go: weakref.ref[Released] | None = None  # its buffers' hooks hold it, and it holds this frame
-        self.anchors: list[weakref.ref[torch.Tensor]] = []
         self.busy = False
         self._stepped: set[int] = set()
         self.signatures: list[Any] = []
@@ -77,11 +67,8 @@ class Frame:
         self.ddp = _ddp.around(keeper.module)
         self.ddp_synchronises = self.ddp is not None and self.ddp().require_backward_grad_sync
         self.ddp_passes = 0
-        self.gaps: list[tuple[int, int]] = []
-        self.open = True
-        """Its forward still runs."""
-        self.thread = threading.get_ident()
-        self.start = self.end = _mark()
+        self.traffic, self._window = Traffic(), 0
+        super().__init__(inputs)
 
     @property
     def keeper(self) -> Any:
@@ -94,58 +81,13 @@ class Frame:
 
     def close_call(self, result: Any) -> bool:
         """The forward is over. False where nothing in it needs a gradient."""
-        self.end, self.open = _mark(), False
+        found = self.close(tensors(result))
         habits = self.keeper.root.habits
         self.surroundings.settle(habits)
         if habits.hold_history():
-            self._strong = None  # NOTE [ The life of a frame ] 4
-        for run in self.live():
-            run.settle_copies()
-        inside = built_between(self.start, self.end)
-        found = False
-        for value in tensors(result):
-            node = value.grad_fn
-            if node is not None and inside(node):
-                node.metadata.setdefault(_KEY, []).append(self)
-                self.anchors.append(weakref.ref(value))
-                found = True
+            self._strong = None  # NOTE [ The life of a frame ] 3
+        self._give_back()
         return found
-
-    def owns(self, node: Node) -> bool:
-        """Is this one of the nodes behind the call's outputs? See NOTE [ The life of a frame ] 1 and 3."""
-        return self.inside(node) and any(frame is self for frame in node.metadata.get(_KEY, ()))
-
-    def inside(self, node: Node) -> bool:
-        number = node._sequence_nr()
-        return self.start <= number < self.end and (not self.below or (number, node.name()) not in self.below)
-
-    def nodes(self) -> list[Node]:
-        """The nodes of this call that can still be found."""
-        alive = [tensor for tensor in (anchor() for anchor in self.anchors) if tensor is not None]
-        border: dict[Node, None] = {}
-
-        def outside(node: Node) -> bool:
-            if self.owns(node):
-                border[node] = None
-                return False
-            return True
-
-        walk(map(node_of, alive), outside)  # between the roots and this part lie the user's own nodes
-        return walk(border, self.inside)
-
-    def _places(self, nodes: list[Node]) -> dict[int, Node]:
-        """How many nodes the call had built before each; what was built for comparing does not count."""
-        found = {}
-        for node in nodes:
-            number = node._sequence_nr()
-            found[number - self.start - sum(after - before for before, after in self.gaps if before <= number)] = node
-        return found
-
-    def anchor(self, root: Any) -> None:
-        """Remembers a tensor from which this part of the graph can be reached."""
-        if isinstance(root, torch.Tensor) and all(known() is not root for known in self.anchors):
-            self.anchors = [known for known in self.anchors if known() is not None]
-            self.anchors.append(weakref.ref(root))
 
     def own_memory(self) -> set[int]:
         own = {storage_of(value)[0] for value, _ in self.versions}
@@ -182,12 +124,23 @@ class Frame:
         before = self.live()
         for other in before[-1:]:
             other.make_way()
-        for other in before[:-1]:
-            other.settle_copies()  # they ran while the unit after it did
+        self._give_back(max((other.bytes for other in before), default=0))
         self.runs.append(weakref.ref(run))
         for key, size in run.boundary.items():
             if self.boundary.setdefault(key, size) is size:
                 self._boundary_bytes = sum(self.boundary.values())
+
+    def _give_back(self, ahead: int = 0) -> None:
+        """Copies to the host have had their time: gives back their memory as far as others need it."""
+        hosts = [run.host for run in self.live() if run.host is not None]
+        budget = self.keeper.budget
+        if budget is None:
+            hosts = hosts[:-1]  # it goes while the unit after it runs
+        leaving = sum(host.leaving for host in hosts)
+        for host in hosts:
+            if budget is None or self.held + self.fixed() + self.reserve(slim=True) + leaving + ahead > budget:
+                leaving -= host.leaving
+                host.settle()
 
     def fixed(self) -> int:
         """Bytes that no plan can save: arguments of units, and what lies between the units."""
@@ -208,8 +161,10 @@ class Frame:
         self.in_pass += 1
         learned = self.keeper.passes
         self.last_pass = self.finished is None and learned is not None and len(self.passes) + 1 == learned
-        for run in [run for run in self.live() if run.on_host][-2:][::-1]:
-            run.call_back(len(self.passes) + 1)
+        hosts = [run.host for run in self.live() if run.host is not None]
+        self._window = 2 * max((host.on_host for host in hosts), default=0)
+        self.traffic.begin(hosts)
+        self.fetch()
         self.passes.append({"start": time.perf_counter(), "recomputed": 0, "recompute_seconds": 0.0})
 
     def end_pass(self) -> None:
@@ -231,12 +186,12 @@ class Frame:
                 self.finish(f"pass {len(self.passes)} was the last one of earlier calls")
         self.last_pass = False
 
-    def reached(self, run: Run) -> None:
-        """A pass reads this run's host copies: the ones it wants next are started."""
-        runs = self.live()
-        place = next((index for index, other in enumerate(runs) if other is run), 0)
-        for other in runs[max(0, place - 1) : place + 1][::-1]:
-            other.call_back(len(self.passes))
+    def fetch(self) -> None:
+        """Starts copies back from the host: two units of them, or as many as the budget has room for now."""
+        room, budget = self._window, self.keeper.budget
+        if room and budget is not None:
+            room = max(room, budget - self.fixed() - self.reserve(slim=True) - self.held)
+        self.traffic.pump(room)
 
     def recomputed(self, run: Run, seconds: float) -> None:
         if self.passes:
@@ -256,7 +211,7 @@ class Frame:
             nodes = self.nodes()
             if nodes:
                 released = Released(self._again)
-                released.release(self._places(nodes), self.own_memory(), remember=not for_good)
+                released.release(self.places(nodes), self.own_memory(), remember=not for_good)
                 self._let_go = weakref.ref(released)
 
     def _released(self) -> Released | None:
@@ -270,9 +225,9 @@ class Frame:
         replaying.depth = getattr(replaying, "depth", 0) + 1
         try:
             with self.surroundings.again(self.keeper.root.habits), torch.enable_grad():
-                start = _mark()
+                start = mark()
                 result = self.keeper.call(*severed(_opaque.unwrap(self.args)), **severed(_opaque.unwrap(self.kwargs)))
-                inside = built_between(start, _mark())
+                inside = built_between(start, mark())
         finally:
             replaying.depth -= 1
         nodes = walk([value.grad_fn for value in tensors(result)], inside)

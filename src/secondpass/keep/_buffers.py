@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The buffers that one forward of a unit saved: taking them down, and which of them need not be held.
+
+NOTE [ Buffers of a unit ]
+1. While the unit runs, every buffer is packed into a token that names the run and a number. The node holds the token,
+   the token the run, the run the buffer (detached). Nothing points back: when the nodes die, all of it dies.
+2. A buffer that aliases a parameter, a module buffer or an argument is never let go and counts nothing.
+3. Any other buffer is a cache entry: it may be held, moved to the host, or dropped, and can always be made again by
+   running the unit's forward. So the rules for letting go need to be good, not right.
+4. What is held is checked against its version when it is read. Before a forward is run again, the versions of the
+   parameters and arguments are checked. Either raises PyTorch's error, never a wrong gradient.
+5. A forward is run again only up to its last buffer that is missing.
+6. A slim run does not hold buffers that one cheap operation makes from others: see NOTE [ Derived buffers ].
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from ._derived import Recipe, recipe
+from ._graph import same_bits, storage_of
+from ._replay import Entry
+from ._unit import Unit
+
+__all__ = ["Buffers", "unpack"]
+
+
+class _Token:
+    __slots__ = ("number", "run")
+
+    def __init__(self, run: Buffers, number: int) -> None:
+        self.run, self.number = run, number
+
+
+class Buffers:
+    """See NOTE [ Buffers of a unit ]."""
+
+    def __init__(self, frame: Any, unit: Unit, fixed: set[int], slim: bool) -> None:
+        # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 3.
+        self.frame, self._key = frame, unit.key
+        self.entries: list[Entry] = []
+        self.bytes = self.held = 0
+        self.slim = slim
+        """Derived buffers are made when they are read, and not held."""
+        self.fresh = False
+        """The data now present came from a recompute, and goes as it is read."""
+        self._fixed = fixed
+        self._recipes: dict[int, Recipe | None] = {}
+        self._seen: dict[int, torch.Tensor] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def unit(self) -> Unit:
+        return self.frame.keeper.unit(self._key)
+
+    def read(self, number: int) -> torch.Tensor:
+        raise NotImplementedError
+
+    def value(self, number: int, keep: bool) -> torch.Tensor:
+        raise NotImplementedError
+
+    def pack(self, tensor: torch.Tensor) -> _Token:
+        key, size = storage_of(tensor)
+        alias = key == 0 or key in self._fixed
+        first = not alias and key not in self._seen
+        entry = Entry(tensor, alias, size if first else 0)
+        if first:
+            self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
+            self.bytes += size
+            found = self._recipes[key] = recipe(tensor, size, self.number, self.unit.habits.modules)
+            self.frame.derived = max(self.frame.derived, found.nbytes if found is not None else 0)
+        if not alias:
+            self._derive(entry, self._recipes[key], tensor)
+        self.entries.append(entry)
+        if first:
+            self.held += size
+            self.frame.grew(self, size)
+        return _Token(self, len(self.entries) - 1)
+
+    def number(self, handle: Any) -> int | None:
+        """Which buffer of this run a node's slot holds."""
+        token = getattr(handle, "data", None)
+        return token.number if isinstance(token, _Token) and token.run is self else None
+
+    @staticmethod
+    def _derive(entry: Entry, found: Recipe | None, tensor: torch.Tensor) -> None:
+        if found is not None:
+            found.spoiled |= tensor._version != 0
+            entry.recipe, entry.place = found, (tensor.stride(), tensor.storage_offset())
+
+    def closed(self) -> None:
+        """The forward is over. A source that it has written to since makes nothing any more."""
+        self._seen.clear()
+        self._fixed.clear()
+        self._recipes.clear()
+        for entry in self.entries:
+            if entry.recipe is not None:
+                sources = [self.entries[number] for number in entry.recipe.sources]
+                entry.recipe.spoiled |= any(s.data is None or s.data._version != s.version for s in sources)
+
+    def derived(self, entry: Entry) -> bool:
+        """Need this one not be held?"""
+        return self.slim and entry.recipe is not None and not entry.recipe.spoiled
+
+    @property
+    def slim_bytes(self) -> int:
+        """What is left of all bytes without the derived ones."""
+        if self.unit.thick:
+            return self.bytes
+        found = {id(e.recipe): e.recipe.nbytes for e in self.entries if e.recipe is not None and not e.recipe.spoiled}
+        return self.bytes - sum(found.values())
+
+    def slim_down(self) -> None:
+        """Drops what one cheap operation makes again. The first time, only after it has done so."""
+        with self._lock:
+            if self.unit.thick or any(e.data is None and not e.alias for e in self.entries):
+                self.slim = self.slim and not self.unit.thick
+                return
+            self.slim = True
+            mine = [entry for entry in self.entries if self.derived(entry)]
+            if not self.unit.slimmed and not all(same_bits(self.make(entry), entry.data) for entry in mine):
+                self.unit.thick, self.slim = True, False
+                return
+            self.unit.slimmed = self.unit.slimmed or bool(mine)
+            for entry in mine:
+                entry.data = None
+                self.held -= entry.nbytes
+                self.frame.shrank(entry.nbytes)
+
+    def make(self, entry: Entry) -> torch.Tensor:
+        """A derived buffer. What it is made of stays: it has readers of its own."""
+        sources = []
+        for number in entry.recipe.sources:
+            source = self.entries[number]
+            derived = source.data is None and self.derived(source)
+            sources.append(self.make(source) if derived else self.value(number, keep=True))
+        made = entry.recipe.make(sources)
+        stride, offset = entry.place
+        return made.as_strided(entry.shape, stride, offset)
+
+    def drop(self) -> None:
+        for entry in self.entries:
+            if not entry.alias:
+                entry.data = None
+        self.frame.shrank(self.held)
+        self.held = 0
+        self.fresh = False
+
+
+def unpack(token: _Token) -> torch.Tensor:
+    return token.run.read(token.number)

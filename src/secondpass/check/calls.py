@@ -197,6 +197,7 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
         if isinstance(function.node, ast.Lambda):
             return _expressions.evaluate(m, function.node.body, scope)
         signal = _statements.block(m, function.node.body, scope)
+        m.returned = (frame.module, frame.line)
         return signal.value if isinstance(signal, _statements.Return) else None
     finally:
         m.frames.pop()

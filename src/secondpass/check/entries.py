@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from . import huggingface, lightning
 from .attributes import get_attribute
 from .calls import call, instantiate
 from .machine import Frame, Machine, Scope
@@ -74,6 +75,11 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, str, Any]]:
 
 _TRAINS = {"backward", "grad", "manual_backward"}
 _STEPS = {"training_step", "compute_loss"}
+_LOOPS = (
+    ("pytorch_lightning.LightningModule", {"training_step"}, lightning.fit),
+    (huggingface.TRAINER, _STEPS, huggingface.fit),
+)
+"""(base class, methods, loop) of the frameworks that call a method of the program in a loop of their own."""
 
 
 def trainers(project: Project, tree: ast.Module) -> set[str]:
@@ -138,11 +144,10 @@ def as_function(file: str, name: str, cls: str, method: str) -> Any:
 
 
 def _call_method(m: Machine, owner: Object, method: str) -> None:
-    if owner.cls.derives("pytorch_lightning.LightningModule") and method == "training_step":
-        from .lightning import fit
-
-        fit(m, owner)
-        return
+    for base, step, fit in _LOOPS:
+        if owner.cls.derives(base) and method in step:
+            fit(m, owner)
+            return
     bound = get_attribute(m, owner, method)
     if isinstance(bound, Unknown):
         return

@@ -50,6 +50,23 @@ models(
 )
 
 models(
+    "pytorch_lightning.Fabric",
+    __init__=lambda m, args, kwargs: None,
+    backward=_backward,
+    setup=_prepare,
+    setup_module=_prepare,
+    setup_optimizers=_prepare,
+    setup_dataloaders=_prepare,
+    launch=lambda m, args, kwargs: None,
+    to_device=_unwrap,
+    clip_gradients=lambda m, args, kwargs: Tensor(False),
+    print=lambda m, args, kwargs: None,
+    log=lambda m, args, kwargs: None,
+    autocast=lambda m, args, kwargs: Unknown(plain=True),
+    no_backward_sync=lambda m, args, kwargs: Unknown(plain=True),
+)
+
+models(
     "pytorch_lightning.LightningModule",
     "torch.nn.Module",
     __init__=lambda m, args, kwargs: None,

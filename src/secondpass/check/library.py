@@ -50,6 +50,11 @@ _ALIASES = {
     "pytorch_lightning.core.lightning": "pytorch_lightning",
     "lightning.pytorch": "pytorch_lightning",
     "lightning": "pytorch_lightning",
+    "lightning.fabric": "pytorch_lightning",
+    "lightning_fabric": "pytorch_lightning",
+    "transformers.trainer": "transformers",
+    "transformers.trainer_seq2seq": "transformers",
+    "transformers.modeling_utils": "transformers",
     "torch.cuda.amp.grad_scaler": "torch.cuda.amp",
     "torch.nn.parallel.distributed": "torch.nn.parallel",
 }
@@ -74,10 +79,10 @@ def external(name: str) -> External:
     """A dotted name of a library, under its usual name."""
     name = _NAMES.get(name, name)
     head, _, tail = name.rpartition(".")
-    if head in _ALIASES:
-        name = f"{_ALIASES[head]}.{tail}"
-    elif name in _ALIASES:
+    if name in _ALIASES:
         name = _ALIASES[name]
+    elif head in _ALIASES:
+        name = f"{_ALIASES[head]}.{tail}"
     return External(name)
 
 

@@ -3,39 +3,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .attributes import get_attribute
 from .calls import call
+from .library import models
 from .machine import Machine
 from .passes import backward
-from .values import Function, Object, Tensor, Unknown
+from .training import defines, rounds, tell
+from .values import List, Native, Object, Tensor, Unknown
 
 __all__ = ["fit"]
 
 
 def fit(m: Machine, owner: Object) -> None:
     """Trains a module as Lightning's Trainer would, by automatic optimization unless the module says otherwise."""
+    step = defines(owner, "training_step")
+    if step is None:
+        return
     optimizers = _optimizers(m, owner)
     owner.attrs["optimizers"] = _given(optimizers)
-    manual = owner.attrs.get("automatic_optimization") is False
-    for batch in range(3):
-        value = call(m, get_attribute(m, owner, "training_step"), [Unknown(plain=True), batch], {})
+    tell(m, owner, "on_fit_start")
+    tell(m, owner, "on_train_start")
+
+    def turn(act: Callable[..., Any]) -> None:
+        value = act("training_step", [Unknown(plain=True), Unknown(plain=True)])
         loss = value.get("loss") if isinstance(value, dict) else value
-        if manual or not isinstance(loss, Tensor):
-            continue
-        for optimizer in optimizers[:1]:
-            call(m, get_attribute(m, optimizer, "zero_grad"), [], {})
-        backward(m, [loss], {})
-        for optimizer in optimizers[:1]:
-            call(m, get_attribute(m, optimizer, "step"), [], {})
+        if owner.attrs.get("automatic_optimization") is not False and isinstance(loss, Tensor):
+            for optimizer in optimizers[:1]:
+                call(m, get_attribute(m, optimizer, "zero_grad"), [], {})
+            backward(m, [loss], {})
+            for optimizer in optimizers[:1]:
+                call(m, get_attribute(m, optimizer, "step"), [], {})
+        tell(m, owner, "on_train_batch_end", Unknown(), Unknown(plain=True), Unknown(plain=True))
+        # An epoch may be as short as one batch: what its end empties does not grow for ever.
+        tell(m, owner, "on_train_epoch_end")
+
+    rounds(m, owner, step, turn)
 
 
 def _optimizers(m: Machine, owner: Object) -> list[Any]:
-    found = owner.cls.find("configure_optimizers")
-    if not found or not isinstance(found[0], Function):
+    found = defines(owner, "configure_optimizers")
+    if found is None:
         return []
-    value = call(m, found[0], [owner], {})
+    value = call(m, found, [owner], {})
     if isinstance(value, dict):
         value = value.get("optimizer")
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], list):
@@ -45,8 +57,20 @@ def _optimizers(m: Machine, owner: Object) -> list[Any]:
 
 
 def _given(optimizers: list[Any]) -> Any:
-    from .values import List, Native
-
     return Native(
         "optimizers", lambda m, args, kwargs: optimizers[0] if len(optimizers) == 1 else List(optimizers) or Unknown()
     )
+
+
+def _fit(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    model = args[1] if len(args) > 1 else kwargs.get("model")
+    if isinstance(model, Object) and model.cls.derives("pytorch_lightning.LightningModule"):
+        fit(m, model)
+
+
+models(
+    "pytorch_lightning.Trainer",
+    __init__=lambda m, args, kwargs: None,
+    fit=_fit,
+    **{n: lambda m, args, kwargs: Unknown(plain=True) for n in "test validate predict save_checkpoint".split()},
+)

@@ -109,6 +109,8 @@ class Machine:
         self.memo: dict[Any, Any] = {}
         self.changes: list[int] = []
         """Serial numbers of what was changed, in order: see `memo`."""
+        self.returned: tuple[Module, int] | None = None
+        """Module and line where the last function returned."""
         self.hooks: list[Any] = []
         """(module or tensor, function) of the hooks that passes call."""
         self.modulus = 0

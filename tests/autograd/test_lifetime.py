@@ -70,9 +70,9 @@ def order(lib: Any, build: Any) -> list[str]:
     _leaf, root = build(lib)
     walked: list[Any] = []
     if lib is torch:
-        spent = torch.engine.Walk.run
+        spent = torch.passes.Walk.run
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(torch.engine.Walk, "run", lambda self, *how: walked.append(self) or spent(self, *how))
+            patch.setattr(torch.passes.Walk, "run", lambda self, *how: walked.append(self) or spent(self, *how))
             root.backward()
         return [n.name() for n in walked[0].walked if not hasattr(n, "variable")]
     todo, seen = [root.grad_fn], set()

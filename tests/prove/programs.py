@@ -45,7 +45,7 @@ BINARY = (
 VIEW = (
     "{x}.t() {x}.view(-1) {x}.reshape(-1) {x}[0] {x}[:,1:] {x}[:1] {x}.transpose(0,1) {x}.unsqueeze(0) {x}.squeeze() "
     "{x}.expand(2,*{x}.shape) {x}.permute(*range({x}.dim())[::-1]) {x}.split(1)[0] {x}.chunk(2)[-1] {x}.unbind()[0] "
-    "{x}[...] {x}[None] {x}.flatten() {x}.view_as({x}) {x}.T {x}[-1] {x}.select(-1,0) {x}.narrow(0,0,1) {x}[:] {x}[::2] "
+    "{x}[...] {x}[None] {x}.flatten() {x}.view_as({x}) {x}.T {x}[-1] {x}.select(-1,0) {x}[:] {x}[::2] "
     "{x}.squeeze(0) {x}.detach() {x}.contiguous()"
 ).split()
 COPY = (

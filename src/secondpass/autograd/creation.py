@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors made from nothing, from numbers, and from arrays."""
+"""Tensors made from nothing, from numbers, and from arrays, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .state import state
 from .tensors import Tensor
 
 __all__ = [
-    "arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace", "multinomial",
+    "arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",
     "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "tensor", "zeros",
     "zeros_like",
 ]  # fmt: skip
@@ -27,7 +27,6 @@ def _plain(data: Any) -> Any:
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new leaf with a copy of the data."""
     if state.listener is not None and isinstance(data, Tensor) and data.requires_grad:
         state.listener.cut(data, "wrap")
     array = np.array(_plain(data), None if dtype is None else array_type(dtype))
@@ -40,14 +39,12 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without a copy where none is needed."""
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
     return Tensor(data) if isinstance(data, np.ndarray) and dtype is None else tensor(data, dtype)
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares an array's memory."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return Tensor(array)
@@ -79,54 +76,32 @@ randn, randn_like = (_maker(lambda s, k, g: g.normal(s, k), like) for like in (F
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor of one value."""
     return Tensor(np.full(_shape(size), fill_value, array_type(dtype or type(fill_value))), requires_grad)
 
 
 def full_like(t: Tensor, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of one value in the shape of another."""
     return Tensor(np.full(t._a.shape, fill_value, array_type(dtype, t._a.dtype)), requires_grad)
 
 
 def arange(*bounds: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """Numbers at a distance of one step."""
     array = np.arange(*bounds)
     kind = array_type(dtype, None if array.dtype.kind == "f" else array.dtype)
     return Tensor(array.astype(kind), requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """So many numbers from start to end."""
     return Tensor(np.linspace(start, end, steps, dtype=array_type(dtype)), requires_grad)
 
 
 def eye(rows: int, columns: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal."""
     return Tensor(np.eye(rows, columns, dtype=array_type(dtype)), requires_grad)
 
 
 def randint(*args: Any, dtype: Any = None, generator: Any = None, device: Any = None) -> Tensor:
-    """Integers: `randint(high, size)` or `randint(low, high, size)`."""
     low, high, size = args if len(args) == 3 else (0, *args)
     found = (generator or default_generator).integers(low, high, _shape(size))
     return Tensor(found if dtype is None else found.astype(array_type(dtype)))
 
 
 def randperm(count: int, generator: Any = None, device: Any = None) -> Tensor:
-    """The numbers below `count`, shuffled."""
     return Tensor((generator or default_generator).permutation(count))
-
-
-def multinomial(weights: Tensor, num_samples: int, replacement: bool = False, generator: Any = None) -> Tensor:
-    """Positions drawn with the given weights along the last dimension."""
-    rows, g = np.atleast_2d(weights._a), generator or default_generator
-    drawn = g.uniform(rows.shape, np.float64)
-    if replacement:
-        edges = np.cumsum(rows, -1) / rows.sum(-1, keepdims=True)
-        ticks = g.uniform((len(rows), num_samples), np.float64)
-        found = np.stack([np.searchsorted(e, t) for e, t in zip(edges, ticks, strict=True)])
-    else:
-        with np.errstate(divide="ignore"):
-            keys = np.where(rows > 0, np.log(drawn) / rows, -np.inf)
-        found = np.argsort(-keys, -1)[:, :num_samples]
-    return Tensor(found if weights._a.ndim > 1 else found[0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["array_type", "default", "device", "dtype", "get_default_dtype", "of", "set_default_dtype"]
+__all__ = ["array_type", "default", "device", "dtype", "of"]
 
 
 class dtype:
@@ -45,18 +45,6 @@ def array_type(kind: Any, otherwise: Any = None) -> Any:
     if kind not in plain:
         raise TypeError(f"dtype must be a torch.dtype (got {kind!r})")
     return plain[kind]
-
-
-def get_default_dtype() -> dtype:
-    """The type that floating point numbers get."""
-    return of(default.kind)
-
-
-def set_default_dtype(kind: dtype) -> None:
-    """Changes the type that floating point numbers get."""
-    if not kind.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type (got {kind})")
-    default.kind = kind.kind
 
 
 class device(str):

@@ -8,17 +8,16 @@ such a node can be walked any number of times, and nobody notices when it was ch
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .graph import INPUT, GraphError, Node, Saved
 from .state import no_grad, set_grad_enabled, state
-from .tensors import Tensor, bump, edge_of
+from .tensors import Tensor, edge_of
 
-__all__ = ["Function", "once_differentiable"]
+__all__ = ["Function"]
 
 
 class FunctionNode(Node):
@@ -31,26 +30,16 @@ class FunctionNode(Node):
         self.function = function
         self.needs_input_grad = tuple(isinstance(t, Tensor) and t.requires_grad for t in inputs)
         self.to_save: tuple[Any, ...] = ()
-        self.dirty: tuple[Any, ...] = ()
         self.plain: set[int] = set()
-        self.materialize = True
         self.released: Any = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for the backward, until a pass frees them."""
         self.to_save = tensors
 
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Says which inputs the forward changed in place."""
-        self.dirty = tensors
-
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Says through which outputs nothing flows."""
         self.plain = {id(t) for t in tensors}
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether missing gradients arrive as zeros."""
-        self.materialize = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -83,9 +72,8 @@ class FunctionNode(Node):
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
         """The user's backward."""
-        given: list[Any] = [None if g is None else g if isinstance(g, Tensor) else Tensor(np.asarray(g)) for g in grads]
-        if self.materialize:
-            given = [Tensor(np.zeros(*m)) if g is None else g for g, m in zip(given, self.meta, strict=True)]
+        full = [np.zeros(*m) if g is None else g for g, m in zip(grads, self.meta, strict=True)]
+        given = [g if isinstance(g, Tensor) else Tensor(np.asarray(g)) for g in full]
         with set_grad_enabled(walk.create):
             found = self.function.backward(self, *given)
         out = list(found) if isinstance(found, tuple) else [found]
@@ -93,13 +81,11 @@ class FunctionNode(Node):
         while len(out) > expected and out[-1] is None:
             out.pop()
         if len(out) != expected:
-            raise GraphError(
-                f"function {self.name()} returned an incorrect number of gradients "
-                f"(expected {expected}, got {len(out)})", "other", self,
-            )  # fmt: skip
+            text = f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(out)})"
+            raise GraphError(text, node=self)
         wrong = [type(g).__name__ for g in out if g is not None and not isinstance(g, Tensor)]
         if wrong:
-            raise GraphError(f"function {self.name()} returned a {wrong[0]}, a Tensor was expected", "other", self)
+            raise GraphError(f"function {self.name()} returned a {wrong[0]}, a Tensor was expected", node=self)
         return [out[i] if out[i] is None or walk.create else out[i]._a for i in self.slots]
 
     def release(self, walk: Any) -> None:
@@ -121,26 +107,17 @@ class Function:
         """One gradient for each argument of `forward`, None where there is none."""
         raise NotImplementedError("You must implement the backward for your custom autograd.Function.")
 
-    setup_context: Any = None
-
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Runs the forward and records it."""
         node = FunctionNode(cls, args)
         recorded = state.enabled and any(node.needs_input_grad)
         with no_grad():
-            if cls.setup_context is None:
-                found = cls.forward(node, *args)
-            else:
-                found = cls.forward(*args)
-                cls.setup_context(node, args, found)
+            found = cls.forward(node, *args)
         outputs = list(found) if isinstance(found, tuple) else [found]
-        untouched = {id(a) for a in args} - {id(t) for t in node.dirty}
-        for t in node.dirty:
-            bump(t)
         for nr, out in enumerate(outputs):
             if isinstance(out, Tensor):
-                if id(out) in untouched:
+                if any(out is a for a in args):
                     outputs[nr] = Tensor(out._a)
                     outputs[nr]._c = out._c
                 if recorded and out._a.dtype.kind == "f" and id(out) not in node.plain:
@@ -152,8 +129,3 @@ class Function:
             if state.listener is not None:
                 state.listener.node(node)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
-
-
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward that records nothing."""
-    return functools.wraps(backward)(no_grad(backward))

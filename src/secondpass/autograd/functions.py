@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .graph import GraphError
 from .inplace import inplace
 from .ops import OPS
 from .ops.shape import address, empty_strided
@@ -152,16 +151,6 @@ def chunk(t: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(t, -(-t._a.shape[axis(dim, t._a.ndim)] // chunks), dim)
 
 
-def narrow(t: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A part of a dimension."""
-    if not t._a.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    size = t._a.shape[axis(dim, t._a.ndim)]
-    if not -size <= start <= size or start + length > size:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return F.slice(t, dim, start, start + length)
-
-
 def _joined(name: str, more: int) -> Callable[..., Any]:
     """cat, stack."""
 
@@ -182,35 +171,15 @@ def masked_fill(t: Tensor, mask: Tensor, value: Any) -> Tensor:
     return (F.masked_fill_tensor if isinstance(value, Tensor) else F.masked_fill)(t, mask, value)
 
 
-def scatter(t: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """A tensor with values written at the indices."""
-    return (F.scatter if isinstance(src, Tensor) else F.scatter_value)(t, index, src, dim)
-
-
 def to(t: Tensor, kind: Any) -> Tensor:
     """The tensor in another element type."""
     return t if t._a.dtype == kind else F.to_copy(t, kind)
 
 
-def item(t: Tensor) -> Any:
-    """The only element as a Python number."""
-    if t._a.size != 1:
-        raise RuntimeError(f"a Tensor with {t._a.size} elements cannot be converted to Scalar")
-    return t._a.item()
-
-
-def no_history(t: Tensor, what: str) -> None:
-    """Raises where values would leave the graph unnoticed."""
-    if t.requires_grad:
-        raise GraphError(
-            f"Can't call {what} on Tensor that requires grad. Use tensor.detach().{what} instead.", "other"
-        )
-
-
 ROWS = (
     "abs add addmm alias all amax amin any argmax argmin bmm ceil clamp clamp_max clamp_min cos cumsum div dot eq exp "
     "expm1 floor ge gt isfinite isinf isnan le lerp log log1p log_softmax logical_and logical_not logical_or lt "
-    "masked_select maximum minimum mm mul mv ne neg reciprocal relu roll round rsqrt select sgn sigmoid sign sin "
+    "masked_select maximum minimum mm mul mv ne neg reciprocal relu remainder roll round rsqrt select sgn sigmoid sign sin "
     "softmax sqrt sub t tanh transpose tril triu unbind"
 ).split()
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -218,11 +187,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _reduced("sum"), "mean": _reduced("mean"), "prod": _reduced("prod"), "max": _extreme("max", "maximum"),
     "min": _extreme("min", "minimum"), "var": _spread("var"), "std": _spread("std"), "norm": norm, "pow": power,
     "clip": row("clamp"), "square": lambda t: F.pow(t, 2), "clone": lambda t, **_: F.clone(t),
-    "reshape": reshape, "flatten": flatten, "permute": permute, "split": split, "chunk": chunk, "narrow": narrow,
+    "reshape": reshape, "flatten": flatten, "permute": permute, "split": split, "chunk": chunk,
     "squeeze": lambda t, dim=None: F.squeeze(t) if dim is None else F.squeeze_dim(t, axis(dim, t._a.ndim)),
     "unsqueeze": lambda t, dim: F.unsqueeze(t, axis(dim, t._a.ndim + 1)), "flip": lambda t, *d: F.flip(t, sizes(d)),
-    "masked_fill": masked_fill, "gather": lambda t, dim, index: F.gather(t, index, dim), "scatter": scatter,
-    "scatter_add": lambda t, dim, index, src: F.scatter_add(t, index, src, dim),
+    "masked_fill": masked_fill, "gather": lambda t, dim, index: F.gather(t, index, dim),
     "numel": lambda t: t._a.size, "is_tensor": lambda t: isinstance(t, Tensor), "detach": lambda t: t.detach(),
     "equal": lambda a, b: bool(np.array_equal(a._a, b._a)),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8: bool(np.allclose(a._a, b._a, rtol, atol)),

@@ -33,7 +33,7 @@ Saved = tuple[str, int, Any, Any, int, Any]
 INPUT, HOOKED = -1, -2
 
 
-def GraphError(text: str, kind: str, node: Node | None = None, saved: str | None = None) -> RuntimeError:
+def GraphError(text: str, kind: str = "other", node: Node | None = None, saved: str | None = None) -> RuntimeError:
     """A RuntimeError, as PyTorch raises, that carries what it is about."""
     error = RuntimeError(text)
     error.kind, error.node, error.saved = kind, node, saved  # type: ignore[attr-defined]

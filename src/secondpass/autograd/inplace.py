@@ -83,12 +83,12 @@ def inplace(op: Op, target: Tensor, *args: Any, **given: Any) -> Tensor:
     if op.name not in _ANYWHERE and _repeated(target._a):
         raise GraphError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Clone it before the change.", "other",
+            "Clone it before the change.",
         )  # fmt: skip
     if op.name != "index_put" and any(t is not None and _overlap(target._a, t._a) for t in inputs[1:]):
         raise GraphError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-            "memory location. Clone the tensor before the operation.", "other",
+            "memory location. Clone the tensor before the operation.",
         )  # fmt: skip
     _write(op, target._a, [None if t is None else t._a for t in inputs], params)
     bump(target, "[...] =" if op.name == "index_put" else op.name.rstrip("_") + "_")

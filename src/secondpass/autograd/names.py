@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from . import creation, products, state
-from .dtypes import ALIASES, ALL, device, dtype, get_default_dtype, set_default_dtype
+from .dtypes import ALIASES, ALL, device, dtype
 from .functions import FUNCTIONS, JOINS
 from .methods import Tensor
 from .random import Generator, manual_seed
@@ -24,8 +24,6 @@ NAMES: dict[str, Any] = {
     "Size": Size,
     "device": device,
     "dtype": dtype,
-    "get_default_dtype": get_default_dtype,
-    "set_default_dtype": set_default_dtype,
     "manual_seed": manual_seed,
     "Generator": Generator,
     "trace": Trace,

@@ -1,21 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`backward()` and `grad()`: what is checked before a walk, and how gradients are handed to it."""
+"""`backward()` and `grad()`: what is checked before a walk, the walk, and how gradients are handed to it.
+
+NOTE [ The order of a pass ]
+1. A node is ready when every edge of this pass that leads to it has delivered (or been found to carry nothing).
+2. Of the ready nodes the one with the highest number goes first; leaves have the highest of all.
+3. With `inputs`, only nodes on a path to one of them are walked: the others stay as they are, unspent.
+4. `grad()` stops at its inputs without walking them; `backward(inputs=...)` walks them too.
+5. Each node is spent right after it was walked, before its gradients are handed on.
+"""
 
 from __future__ import annotations
 
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .engine import Walk
 from .graph import Edge, GraphError, Node
 from .ops.reduce import sum_to
 from .ops.shape import memory
+from .place import here, place
 from .recording import arrays, tensors
 from .state import set_grad_enabled, state
 from .tensors import UNRECORDED, Tensor, edge_of
 
-__all__ = ["backward", "grad"]
+__all__ = ["Walk", "backward", "grad"]
 
 
 def backward(
@@ -27,23 +39,19 @@ def backward(
 
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
-    allow_unused: bool | None = None, materialize_grads: bool = False,
+    allow_unused: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of the outputs with respect to the inputs; nothing is accumulated."""
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
     found = _pass("grad", outputs, grad_outputs, retain_graph, create_graph, inputs)
-    for i, (g, t) in enumerate(zip(found, _listed(inputs), strict=True)):
-        if g is None and materialize_grads:
-            found[i] = Tensor(np.zeros_like(t._a))
-        elif g is None and not allow_unused:
+    for i, g in enumerate(found):
+        if g is None and not allow_unused:
             error = GraphError(
                 "One of the differentiated Tensors appears to not have been used in the graph. "
                 f"It is input {i}; set allow_unused=True if this is the desired behavior.", "unused",
             )  # fmt: skip
             _tell("grad", error)
             raise error
-        elif g is not None and not isinstance(g, Tensor):
+        if g is not None and not isinstance(g, Tensor):
             found[i] = _as_view(np.asarray(g))
     return tuple(found)
 
@@ -60,7 +68,7 @@ def _tell(kind: str, error: BaseException) -> None:
 def _pass(kind: str, roots: Any, given: Any, retain: Any, create: bool, inputs: Any) -> list[Any]:
     try:
         if kind == "backward" and inputs is not None and not _listed(inputs):
-            raise GraphError("`inputs` argument to `backward()` cannot be empty.", "other")
+            raise GraphError("`inputs` argument to `backward()` cannot be empty.")
         chosen = _listed(roots)
         first = [None] * len(chosen) if given is None else _listed(given)
         grads = [_start(root, g, create) for root, g in zip(chosen, first, strict=True)]
@@ -70,7 +78,20 @@ def _pass(kind: str, roots: Any, given: Any, retain: Any, create: bool, inputs: 
     except BaseException as error:
         _tell(kind, error)
         raise
-    return _run(walk, grads)
+    listener, error_ = state.listener, None
+    if listener is not None:
+        listener.begin(walk)
+    outer, state.walk = state.walk, walk
+    try:
+        with set_grad_enabled(create), np.errstate(all="ignore"):
+            return walk.run(grads)
+    except BaseException as raised:
+        error_ = raised
+        raise
+    finally:
+        state.walk = outer
+        if listener is not None:
+            listener.end(walk, error_)
 
 
 def _start(root: Tensor, given: Any, create: bool) -> Any:
@@ -84,9 +105,7 @@ def _start(root: Tensor, given: Any, create: bool) -> Any:
     elif given is not None and not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None (got {type(given).__name__})")
     elif given is not None and given._a.shape != root._a.shape:
-        raise GraphError(
-            f"Mismatch in shape: a gradient of {list(given.shape)} for a root of {list(root.shape)}.", "other"
-        )
+        raise GraphError(f"Mismatch in shape: a gradient of {list(given.shape)} for a root of {list(root.shape)}.")
     return given if create or given is None else given._a
 
 
@@ -109,49 +128,125 @@ def _target(kind: str, t: Tensor) -> Edge:
     return edge_of(t) or (Node("Identity", ()), 0)
 
 
-def _run(walk: Walk, grads: list[Any]) -> list[Any]:
-    listener = state.listener
-    if listener is not None:
-        listener.begin(walk)
-    error: BaseException | None = None
-    outer, state.walk = state.walk, walk
-    try:
-        with set_grad_enabled(walk.create), np.errstate(all="ignore"):
-            if walk.create:
-                return walk.run(grads, tensors.add, _fit_tensor, _hook)
-            return walk.run(grads, np.add, _fit_array, _hook)
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        state.walk = outer
-        if listener is not None:
-            listener.end(walk, error)
+def _as_view(array: Any) -> Tensor:
+    """A gradient that shares memory is a view made where nothing is recorded, and behaves like one."""
+    t = Tensor(array)
+    if array.base is not None:
+        t._base = Tensor(memory(array))
+        t._c, t._made = t._base._c, UNRECORDED
+    return t
 
 
-def _fit_array(g: Any, edge: Edge, node: Node) -> Any:
+class Walk:
+    """One pass: what it starts from, its flags, and what came of it."""
+
+    def __init__(
+        self, kind: str, roots: Sequence[Edge], retain: bool, create: bool, inputs: Sequence[Edge] | None
+    ) -> None:
+        state.walks += 1
+        self.number = state.walks
+        self.kind, self.roots, self.retain, self.create, self.inputs = kind, roots, retain, create, inputs
+        self.walked: list[Node] = []
+        self.spot = here(2)
+
+    def describe(self) -> str:
+        """The pass in words."""
+        return f"by pass {self.number}, {self.kind}() at {place(self.spot)}"
+
+    def run(self, grads: Sequence[Any]) -> list[Any]:
+        """Walks from the roots; returns what reached `inputs` of a `grad()`."""
+        inputs, F = self.inputs or (), tensors if self.create else arrays
+        waiting = self._edges_to_come()
+        path = None if self.inputs is None else self._leading_to([node for node, _ in inputs])
+        captured = {node for node, _ in inputs} if self.kind == "grad" else set()
+        out: list[Any] = [None] * len(inputs)
+        buffers: dict[Node, list[Any]] = {}
+        ready: list[tuple[int, int, Node]] = []
+        order = itertools.count()
+
+        def deliver(edge: Edge, gradient: Any) -> None:
+            node, nr = edge
+            waiting[node] -= 1
+            if path is not None and node not in path:
+                return
+            buffer = buffers.get(node)
+            if buffer is None:
+                buffer = buffers[node] = [None] * len(node.meta)
+            if gradient is not None:
+                buffer[nr] = gradient if buffer[nr] is None else F.add(buffer[nr], gradient)
+            if waiting[node] == 0:
+                heapq.heappush(ready, (-node.number, next(order), node))
+
+        for root, gradient in zip(self.roots, grads, strict=True):
+            deliver(root, gradient)
+        while ready:
+            node = heapq.heappop(ready)[2]
+            incoming = buffers.pop(node)
+            if node.hooks is not None or node.retained is not None:
+                incoming = [None if g is None else _hook(node, nr, g) for nr, g in enumerate(incoming)]
+            needed = [e is not None and (path is None or e[0] in path) for e in node.edges]
+            if node in captured:
+                for position, (one, nr) in enumerate(inputs):
+                    if one is node:
+                        out[position] = incoming[nr]
+                if not any(needed):
+                    continue
+            outgoing = node.apply(incoming, needed, self)
+            self.walked.append(node)
+            if not self.retain:
+                node.release(self)
+            for i, edge in enumerate(node.edges):
+                if edge is not None:
+                    gradient = outgoing[i] if needed[i] else None
+                    deliver(edge, None if gradient is None else _fit(gradient, edge, node, F))
+        return out
+
+    def _edges_to_come(self) -> Counter[Node]:
+        """How many edges lead to each node that can be reached."""
+        counts = Counter(node for node, _ in self.roots)
+        todo = list(counts)
+        while todo:
+            for edge in todo.pop().edges:
+                if edge is not None:
+                    node = edge[0]
+                    if node not in counts:
+                        todo.append(node)
+                    counts[node] += 1
+        return counts
+
+    def _leading_to(self, targets: list[Node]) -> set[Node]:
+        """The nodes on a path from the roots to a target, targets included."""
+        path, seen = set(targets), set()
+        todo = [(node, False) for node, _ in self.roots]
+        while todo:
+            node, after = todo.pop()
+            if after:
+                if any(e is not None and e[0] in path for e in node.edges):
+                    path.add(node)
+            elif node not in seen:
+                seen.add(node)
+                todo.append((node, True))
+                todo.extend((e[0], False) for e in node.edges if e is not None)
+        return path
+
+
+def _fit(g: Any, edge: Edge, node: Node, F: Any) -> Any:
+    """Brings a gradient to the shape and type that its node expects."""
     shape, kind = edge[0].meta[edge[1]]
-    return g if g.shape == shape and g.dtype is kind else _fit(g, edge, node, arrays, g)
-
-
-def _fit_tensor(g: Any, edge: Edge, node: Node) -> Any:
-    return _fit(g, edge, node, tensors, g._a)
-
-
-def _fit(g: Any, edge: Edge, node: Node, F: Any, array: Any) -> Any:
-    shape, kind = edge[0].meta[edge[1]]
+    array = g if F is arrays else g._a
     if array.shape != shape:
         lead = array.ndim - len(shape)
         if lead < 0 or any(b not in (a, 1) for a, b in zip(array.shape[lead:], shape, strict=True)):
             raise GraphError(
                 f"Function {node.name()} returned an invalid gradient: got {list(array.shape)} but expected a shape "
-                f"compatible with {list(shape)}", "other", node,
+                f"compatible with {list(shape)}", node=node,
             )  # fmt: skip
         g = sum_to(F, g, shape)
     return g if array.dtype == kind else F.to_copy(g, kind)
 
 
 def _hook(node: Node, nr: int, g: Any) -> Any:
+    """What the user's hooks make of a gradient; tensors that retain theirs get it."""
     t = g if isinstance(g, Tensor) else Tensor(np.asarray(g))
     for hook in list((node.hooks or {}).get(nr, {}).values()):
         found = hook(t)
@@ -161,12 +256,3 @@ def _hook(node: Node, nr: int, g: Any) -> Any:
     if owner is not None:
         owner._grad = tensors.clone(t) if owner._grad is None else owner._grad + t
     return t if isinstance(g, Tensor) else t._a
-
-
-def _as_view(array: Any) -> Tensor:
-    """A gradient that shares memory is a view made where nothing is recorded, and behaves like one."""
-    t = Tensor(array)
-    if array.base is not None:
-        t._base = Tensor(memory(array))
-        t._c, t._made = t._base._c, UNRECORDED
-    return t

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where in the user's source an operation runs."""
+"""Where in the user's source an operation runs, and what it acts on."""
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
 
 from ..record import Place
 
-__all__ = ["Spot", "frames", "here", "place", "stack"]
+__all__ = ["Spot", "frames", "here", "place", "stack", "written"]
 
 Spot = tuple[CodeType, int]
 """A code object and a line: cheap to take, turned into a Place only when somebody reads it."""
@@ -33,9 +35,7 @@ def place(spot: Spot | None) -> Place | None:
     if spot is None:
         return None
     code, line = spot
-    file = code.co_filename
-    root = os.getcwd() + os.sep
-    file = file.removeprefix(root)
+    file = code.co_filename.removeprefix(os.getcwd() + os.sep)
     return Place(file, line, "" if code.co_name == "<module>" else code.co_name)
 
 
@@ -53,3 +53,19 @@ def stack() -> tuple[Place, ...]:
     """The user's lines, innermost first."""
     found = (place((frame.f_code, frame.f_lineno)) for frame in frames())
     return tuple(p for p in found if p is not None)
+
+
+_TARGETS = {
+    "detach": r"([\w.\[\]\"']+)\.detach", "item": r"([\w.\[\]\"']+)\.item", "data": r"([\w.\[\]\"']+)\.data",
+    "numpy": r"([\w.\[\]\"']+)\.(?:numpy|tolist)", "wrap": r"tensor\(\s*([\w.\[\]\"']+)",
+    "write": r"^\s*([\w.]+(?:\[[^\]]*\])*?)\s*(?:\.\w+_\(|\[[^\]]*\]\s*[-+*/]?=|[-+*/]=)",
+}  # fmt: skip
+
+
+def written(kind: str) -> str:
+    """What an expression acts on, as the user's line writes it."""
+    spot = here(3)
+    if spot is None or kind not in _TARGETS:
+        return ""
+    found = re.search(_TARGETS[kind], linecache.getline(spot[0].co_filename, spot[1]))
+    return found.group(1) if found else ""

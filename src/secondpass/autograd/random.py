@@ -18,7 +18,6 @@ class Generator:
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Starts again from a seed."""
         self._seed = int(seed)
         self._twister = np.random.MT19937()
         self._twister._legacy_seeding(self._seed & 0xFFFFFFFF)
@@ -26,22 +25,18 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """The seed it started from."""
         return self._seed
 
     def get_state(self) -> Any:
-        """Where it stands."""
         return self._twister.state, self._spare
 
     def set_state(self, state: Any) -> None:
-        """Goes back to where `get_state` was called."""
         self._twister.state, self._spare = state
 
     def _words(self, count: int) -> Any:
         return np.atleast_1d(self._twister.random_raw(count))
 
     def uniform(self, shape: tuple[int, ...], kind: Any) -> Any:
-        """Numbers in [0, 1)."""
         count = math.prod(shape)
         if kind == np.float64:
             words = self._words(2 * count)
@@ -50,7 +45,6 @@ class Generator:
         return ((self._words(count) & np.uint64(2**24 - 1)) * 2.0**-24).astype(kind).reshape(shape)
 
     def normal(self, shape: tuple[int, ...], kind: Any) -> Any:
-        """Numbers of the standard normal distribution: in blocks of 16 where there are that many."""
         count = math.prod(shape)
         if count < 16:
             return np.array([self._one() for _ in range(count)], kind).reshape(shape)
@@ -71,12 +65,10 @@ class Generator:
         return radius * math.cos(angle)
 
     def integers(self, low: int, high: int, shape: tuple[int, ...]) -> Any:
-        """Integers in [low, high)."""
         words = self._words(math.prod(shape)) % np.uint64(high - low)
         return words.astype(np.int64).reshape(shape) + low
 
     def permutation(self, count: int) -> Any:
-        """The numbers below `count`, shuffled."""
         out = np.arange(count)
         for i, word in enumerate(self._words(max(count - 1, 0)) if count > 1 else ()):
             j = i + int(word) % (count - i)
@@ -94,5 +86,4 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the generator that everything uses by default."""
     return default_generator.manual_seed(seed)

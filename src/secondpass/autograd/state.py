@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
@@ -34,7 +34,7 @@ def is_grad_enabled() -> bool:
     return state.enabled
 
 
-class set_grad_enabled:
+class set_grad_enabled(ContextDecorator):
     """Turns recording on or off, now and until the end of a `with`; decorates functions too."""
 
     def __init__(self, mode: bool) -> None:
@@ -47,46 +47,34 @@ class set_grad_enabled:
     def __exit__(self, *_: object) -> None:
         state.enabled = self.before
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Any) -> Any:
         state.enabled = self.before  # as a decorator it acts on the calls, not now
+        return super().__call__(function)
 
-        @functools.wraps(function)
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with set_grad_enabled(self.mode):
-                return function(*args, **kwargs)
-
-        return inside
+    def _recreate_cm(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
 
 
-class _Switch(set_grad_enabled):
-    """A switch that waits for its `with`, and decorates without parentheses, too."""
+class no_grad(set_grad_enabled):
+    """Records nothing: as a `with`, or as a decorator, with parentheses or without."""
 
-    setting = True
+    setting = False
 
     def __new__(cls, function: Any = None, **_: Any) -> Any:
-        made = super().__new__(cls)
-        if not callable(function):
-            return made
-        made.__init__()  # type: ignore[misc]
-        return made(function)
+        return cls()(function) if callable(function) else super().__new__(cls)
 
     def __init__(self, *_: Any) -> None:
         self.before, self.mode = state.enabled, self.setting
 
     def __enter__(self) -> None:
-        self.before = state.enabled
-        super().__enter__()
-
-
-class no_grad(_Switch):
-    """Records nothing: as a `with` or a decorator."""
-
-    setting = False
+        self.before, state.enabled = state.enabled, self.mode
 
 
 class inference_mode(no_grad):
     """Like `no_grad`."""
 
 
-class enable_grad(_Switch):
+class enable_grad(no_grad):
     """Records again inside `no_grad`."""
+
+    setting = True

@@ -12,55 +12,56 @@ NOTE [ Views ]
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any
 
 import numpy as np
 
+from .dtypes import of
 from .graph import LAST, Edge, GraphError, Node
 from .ops.shape import layout
 from .place import here
 from .state import state
 
-__all__ = ["AccumulateGrad", "Tensor", "bump", "edge_of"]
+__all__ = ["AccumulateGrad", "Size", "Tensor", "bump", "edge_of"]
 
 SEVERAL, UNRECORDED = "several", "no_grad"
+
+
+class Size(tuple[int, ...]):
+    """A shape."""
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
 
 
 class Tensor:
     """An array that can be differentiated."""
 
     # Defaults live in the class: most tensors differ from them in two or three fields only.
-    _a: Any
-    """The array."""
-    _c: list[Any]
-    """The version counter: a number, and the place of the last change."""
+    _a: Any  # the array
+    _c: list[Any]  # the version counter: a number, and the place of the last change
     _fn: Node | None = None
     _nr: int = 0
     _req: bool = False
     _base: Tensor | None = None
-    _seen: int = 0
-    """The version at which the node of a view was made."""
-    _made: str = ""
-    """How a view was made, where that matters."""
+    _seen: int = 0  # the version at which the node of a view was made
+    _made: str = ""  # how a view was made, where that matters
     _accumulator: Any = None
     _hooks: dict[int, Any] | None = None
     _after: dict[int, Any] | None = None
     _retains: bool = False
     _grad: Tensor | None = None
-    _wrapped: bool = False
-    """A Python number: hooks on what is saved do not see it."""
-    _number: int = 0
-    """A leaf's number in a trace: below zero once it has one."""
-    name: str | None = None
+    _wrapped: bool = False  # a Python number: hooks on what is saved do not see it
+    _number: int = 0  # a leaf's number in a trace: below zero once it has one
 
     def __init__(self, array: Any, requires_grad: bool = False) -> None:
         self._a = array
         self._c = [0]
         if requires_grad:
-            self._req = differentiable(array)
+            self.requires_grad = True
 
-    # --- the graph
     @property
     def grad_fn(self) -> Node | None:
         """The node that made it; None for leaves."""
@@ -82,13 +83,11 @@ class Tensor:
         if not self._made:
             return
         how = "its base or another view of its base was" if indirect else "is being"
-        why = (
-            "This view is the output of a function that returns several views, which may not be changed in place."
-            if self._made == SEVERAL
-            else "It was created in no_grad mode: what it should do to the gradient is not known."
-        )
+        why = "It was created in no_grad mode: what it should do to the gradient is not known."
+        if self._made == SEVERAL:
+            why = "This view is the output of a function that returns several views, which may not be changed in place."
         what = f"Output {self._nr} of {self._fn.name()}" if self._fn is not None else "A view"
-        raise GraphError(f"{what} is a view and {how} modified in place. {why} Clone it before the change.", "other")
+        raise GraphError(f"{what} is a view and {how} modified in place. {why} Clone it before the change.")
 
     @property
     def requires_grad(self) -> bool:
@@ -98,10 +97,10 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self.grad_fn is not None:
-            raise GraphError(
-                "you can only change requires_grad flags of leaf variables; use detach() instead.", "other"
-            )
-        self._req = bool(value) and differentiable(self._a)
+            raise GraphError("you can only change requires_grad flags of leaf variables; use detach() instead.")
+        if value and self._a.dtype.kind != "f":
+            raise GraphError(f"only Tensors of floating point dtype can require gradients (got {self.dtype})")
+        self._req = bool(value)
 
     @property
     def is_leaf(self) -> bool:
@@ -116,8 +115,6 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The gradient that passes have accumulated."""
         if self._grad is None and not self._retains and self._fn is not None:
-            import warnings
-
             warnings.warn("the .grad of a tensor that is no leaf is not kept: use retain_grad()", stacklevel=2)
         return self._grad
 
@@ -125,41 +122,23 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
-        if value is not None and value.shape != self.shape:
-            raise RuntimeError(f"assigned grad has a size of {list(value.shape)}, expected {list(self.shape)}")
-        if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(f"assigned grad has type {value.dtype}, expected {self.dtype}")
+        if value is not None and (value.shape != self.shape or value.dtype != self.dtype):
+            raise RuntimeError(f"assigned grad is {value.dtype} {value.shape}, expected {self.dtype} {self.shape}")
         self._grad = value
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Size:
         """The sizes of its dimensions."""
         return Size(self._a.shape)
 
     @property
     def dtype(self) -> Any:
         """The type of its elements."""
-        from .dtypes import of
-
         return of(self._a.dtype)
 
     def layout(self) -> Any:
         """Shape, strides and offset in elements."""
         return layout(self._a)
-
-
-def differentiable(array: Any) -> bool:
-    """True; an error where the elements are no floating point numbers."""
-    if array.dtype.kind != "f":
-        raise GraphError(f"only Tensors of floating point dtype can require gradients (got {array.dtype})", "other")
-    return True
-
-
-class Size(tuple[int, ...]):
-    """A shape."""
-
-    def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
 
 
 class AccumulateGrad(Node):
@@ -213,8 +192,7 @@ def edge_of(t: Tensor) -> Edge | None:
 
 def bump(t: Tensor, how: str = "") -> None:
     """Notes that the memory of a tensor has changed; `how` is given where the user asked for it."""
-    counter = t._c
-    counter[0] += 1
-    counter[1:] = (here(2),)
+    t._c[0] += 1
+    t._c[1:] = (here(2),)
     if how and state.listener is not None:
         state.listener.write(t, how)

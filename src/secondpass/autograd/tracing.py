@@ -19,15 +19,18 @@ from typing import Any
 
 from .. import record
 from .loops import Loops
-from .place import frames, here, place, stack
+from .place import frames, here, place, stack, written
 from .sightings import look, optimizers, running
 from .state import state
 from .tensors import AccumulateGrad, Tensor
-from .written import written
 
-__all__ = ["Trace", "trace"]
+__all__ = ["Trace"]
 
 _KINDS = ("backward-twice", "inplace", "no-grad", "freed-access", "double-backward")
+
+
+def _of_leaf(t: Tensor) -> bool:
+    return t._req or (t._base is not None and t._base._req)
 
 
 class Trace:
@@ -37,20 +40,17 @@ class Trace:
         self._nodes: dict[int, record.Node] = {}
         self._events: list[Any] = []
         self._spent: set[int] = set()
+        # What a pass had spent when it failed: spent for those that come after it, not for who asks why it failed.
         self._half: set[int] = set()
-        """What a pass had spent when it failed: spent for those that come after it, not for who asks why it failed."""
+        # The gradients that steps have applied: the tensor (weakly), its version, the optimizer.
         self._applied: dict[int, tuple[Any, int, str]] = {}
-        """The gradients that steps have applied: the tensor (weakly), its version, the optimizer."""
-        self._piled: set[int] = set()
-        """Leaves where a pass has added to such a gradient."""
+        self._piled: set[int] = set()  # leaves where a pass has added to such a gradient
         self._owners: dict[int, record.Owner] = {}
-        self._held: set[int] = set()
-        """Leaves that a module of the user's held when the last pass began."""
-        self._begun: dict[int, tuple[int, tuple[record.Place, ...], tuple[record.Loop, ...], set[int], bool]] = {}
+        self._held: set[int] = set()  # leaves that a module of the user's held when the last pass began
+        self._begun: dict[int, tuple[Any, ...]] = {}
+        # Passes (as positions among the events) whose gradients no step has used yet, and the leaves they reached.
         self._unused: dict[int, frozenset[int]] = {}
-        """Passes (as positions among the events) whose gradients no step has used yet, and the leaves they reached."""
-        self._raised = 0
-        """The error that the innermost pass raised (its identity), until the outermost one has ended with it."""
+        self._raised = 0  # the identity of the error that the innermost pass raised, until the outermost one has ended
         self._loops = Loops()
         self._times: Counter[Any] = Counter()
         self._cuts: set[Any] = set()
@@ -64,12 +64,7 @@ class Trace:
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         state.listener = self._outer
         self._ended = error is None
-        if error is None or not any(f.message == str(error) for f in self._events if isinstance(f, record.Failure)):
-            self._swallow(None)
-        else:
-            self._swallow(str(error))
-
-    def _swallow(self, raised: str | None) -> None:
+        raised = None if error is None else str(error)
         self._events = [
             replace(e, swallowed=True) if isinstance(e, record.Failure) and e.message != raised else e
             for e in self._events
@@ -78,16 +73,12 @@ class Trace:
     # --- what the listener is told
     def node(self, node: Any) -> None:
         """A node was made."""
-        kept = [e[2] for e in node.saved if e[2] is not None]
-        arrays = [
-            getattr(k, "_a", k)
-            for k in kept
-            if not (isinstance(k, Tensor) and (k._req or (k._base is not None and k._base._req)))
-        ]
+        kept = [e[2] for e in node.saved if not (isinstance(e[2], Tensor) and _of_leaf(e[2]))]
+        arrays = {id(a): a for k in kept if hasattr(a := getattr(k, "_a", k), "nbytes")}
         self._nodes[node.number] = record.Node(
-            node.number, node.name(), self._parents(node), node.saves,
-            sum(a.nbytes for a in {id(a): a for a in arrays if hasattr(a, "nbytes")}.values()),
-            place(node.spot), stack(), self._when, loops=self._loops.now(frames()),
+            node.number, node.name(), tuple(self._number(e[0]) for e in node.edges if e is not None), node.saves,
+            sum(a.nbytes for a in arrays.values()), place(node.spot), stack(), self._when,
+            loops=self._loops.now(frames()),
         )  # fmt: skip
 
     def begin(self, walk: Any) -> None:
@@ -237,9 +228,6 @@ class Trace:
             self._nodes[number] = replace(self._nodes[number], leaf=name)
         return number
 
-    def _parents(self, node: Any) -> tuple[int, ...]:
-        return tuple(self._number(edge[0]) for edge in node.edges if edge is not None)
-
     def _again(self, number: int, p: Tensor, optimizer: str) -> bool:
         grad, version, by = self._applied.get(number, (lambda: None, -1, ""))
         return grad() is p._grad and p._grad is not None and p._grad._version == version and by == optimizer
@@ -288,8 +276,3 @@ class Trace:
         files = {p.file for e in self._events if (p := getattr(e, "place", None)) is not None}
         files |= {n.place.file for n in self._nodes.values() if n.place is not None}
         return {f: text for f in sorted(files) if (text := "".join(linecache.getlines(f)))}
-
-
-def trace() -> Trace:
-    """A context manager that writes down what happens to the graph."""
-    return Trace()

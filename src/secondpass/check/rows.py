@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from ..autograd.ops import COMPOSED, OPS, Op
+from ..autograd.ops import OPS, Op
 
 __all__ = ["ALIASES", "CREATION", "NO_HISTORY", "SIGNATURES", "composed", "row"]
 
@@ -79,7 +79,6 @@ _ROWS = [
     _more("solve", "LinalgSolveExBackward0", "A B", "A result"),
     _more("svd", "LinalgSvdBackward0", "self", "U"),
     _more("triangular_solve", "LinalgSolveTriangularBackward0", "A B", "A result"),
-    _more("remainder", "RemainderBackward0", "self"),
     _more("erf", "ErfBackward0", "self", "self"),
     _more("logsumexp", "LogsumexpBackward0", "self", "self result"),
     _more("sort", "SortBackward0", "self", "indices", (1,)),
@@ -130,6 +129,28 @@ ALIASES = {
     "embedding_bag": "embedding", "nll_loss2d": "nll_loss", "smooth_l1": "smooth_l1_loss", "l1": "l1_loss",
 }  # fmt: skip
 """Functions whose node saves as another row says; the name of the node may differ in PyTorch."""
+
+COMPOSED: dict[str, str] = {
+    "matmul": "mm(self, other)",
+    "linear": "addmm(bias, input, t(weight))",
+    "linear_without_bias": "mm(input, t(weight))",
+    "reshape": "view(self)",
+    "flatten": "view(self)",
+    "chunk": "split(self)",
+    "narrow": "slice(self)",
+    "square": "pow(self)",
+    "norm": "vector_norm(self)",
+    "outer": "mul(view(self), other)",
+    "cross_entropy": "nll_loss(log_softmax(input), target)[0]",
+    "l1_loss": "mean(abs(sub(input, target)))",
+    "dropout": "mul(input, noise)",
+    "layer_norm": "native_layer_norm(input, weight, bias)[0]",
+    "rnn_cell": "tanh(add(addmm(b_hh, hx, t(w_hh)), addmm(b_ih, input, t(w_ih))))",
+    "normalize": "div(input, expand(clamp_min(vector_norm(input))))",
+    "rtruediv": "mul(reciprocal(self), other)",
+}
+"""Functions that are several operations, as the expression that is recorded in the usual case: names are rows, `result[0]`
+is the first output."""
 
 SIGNATURES = {
     "linear": "input weight bias",

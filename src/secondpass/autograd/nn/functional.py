@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The functions that modules are made of."""
+"""The functions that modules are made of, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 tanh, sigmoid, softmax, log_softmax = (FUNCTIONS[n] for n in ("tanh", "sigmoid", "softmax", "log_softmax"))
-silu, softplus, leaky_relu = row("silu"), row("softplus"), row("leaky_relu")
+gelu, silu, softplus, leaky_relu = row("gelu"), row("silu"), row("softplus"), row("leaky_relu")
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x @ weight.T + bias, as one node where the memory allows."""
     if weight._a.ndim > 2 or (bias is not None and weight._a.ndim != 2):
         raise RuntimeError(f"mat2 must be a matrix, got {weight._a.ndim}-D tensor")
     turned = F.t(weight)
@@ -46,19 +45,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def relu(x: Tensor, inplace: bool = False) -> Tensor:
-    """The positive part."""
     return change(OPS["relu"], x) if inplace else F.relu(x)
 
 
-def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution function at x."""
-    if approximate != "none":
-        raise RuntimeError(f"approximate argument must be 'none' here (got {approximate!r})")
-    return F.gelu(x)
-
-
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes elements at random and scales the others."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
@@ -69,14 +59,12 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fa
 
 
 def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of the weight."""
     if indices._a.size and not (indices._a.min() >= 0 and indices._a.max() < weight._a.shape[0]):
         raise IndexError("index out of range in self")
     return F.embedding(weight, indices, -1 if padding_idx is None else padding_idx)
 
 
 def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    """Zero mean and unit variance over the last dimensions."""
     want = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not want or x._a.shape[x._a.ndim - len(want) :] != want:
         raise RuntimeError(f"Given normalized_shape={list(want)}, expected input to end so, but got {list(x.shape)}")
@@ -84,13 +72,11 @@ def layer_norm(x: Tensor, shape: Any, weight: Any = None, bias: Any = None, eps:
 
 
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Vectors of length one."""
     return F.div(x, F.expand(F.clamp_min(norm(x, p, dim, True), eps), x._a.shape))
 
 
 # --- losses
 def how(reduction: str) -> str:
-    """The reduction, if it is one."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -109,22 +95,18 @@ def _same(x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 def mse_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of the squared differences."""
     return F.mse_loss(*_same(x, y), how(reduction))
 
 
 def smooth_l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-    """Squared where the difference is small, absolute elsewhere."""
     return F.smooth_l1_loss(*_same(x, y), how(reduction))
 
 
 def l1_loss(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of the absolute differences."""
     return _reduce(F.abs(F.sub(*_same(x, y))), reduction)
 
 
 def binary_cross_entropy(x: Tensor, y: Tensor, weight: Any = None, reduction: str = "mean") -> Tensor:
-    """The loss of probabilities."""
     if x._a.shape != y._a.shape:
         raise ValueError(f"Using a target size ({y.shape}) that is different to the input size ({x.shape})")
     if x._a.size and not (x._a.min() >= 0 and x._a.max() <= 1):
@@ -133,14 +115,12 @@ def binary_cross_entropy(x: Tensor, y: Tensor, weight: Any = None, reduction: st
 
 
 def binary_cross_entropy_with_logits(x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
-    """The loss of logits."""
     if x._a.shape != y._a.shape:
         raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
     return F.bce_with_logits(x, y, how(reduction))
 
 
 def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
-    """Minus the log probability of the right class."""
     if x._a.ndim != 2 or target._a.shape != x._a.shape[:1]:
         raise ValueError(f"Expected input (N, C) and target (N) (got {list(x.shape)} and {list(target.shape)})")
     used = target._a[target._a != ignore_index]
@@ -150,19 +130,15 @@ def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: i
 
 
 def cross_entropy(x: Tensor, target: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
-    """log_softmax and nll_loss; the target may be classes or their probabilities."""
     if target._a.shape == x._a.shape:
         if target._a.dtype.kind != "f":
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
         return _reduce(F.neg(F.sum_dim(F.mul(F.log_softmax(x, 1), target), 1)), reduction)
     if x._a.ndim > 2 and target._a.shape != (x._a.shape[0], *x._a.shape[2:]):
         raise RuntimeError(f"Expected target size {[x._a.shape[0], *x._a.shape[2:]]}, got {list(target.shape)}")
-    if x._a.ndim != 2:
-        raise ValueError(f"cross_entropy expects an input of shape (N, C) here (got {list(x.shape)}): flatten it first")
     return nll_loss(F.log_softmax(x, 1), target, reduction, ignore_index)
 
 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
-    """Ones at the given positions of a new last dimension."""
     count = int(index._a.max()) + 1 if num_classes < 0 else num_classes
     return Tensor(np.eye(count, dtype=np.int64)[index._a])

@@ -32,9 +32,7 @@ def _uniform(shape: tuple[int, ...], fan: int, dtype: Any = None) -> Parameter:
 class Linear(Module):
     """x @ weight.T + bias."""
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = _uniform((out_features, in_features), in_features, dtype)
@@ -108,9 +106,8 @@ class _Cell(Module):
     def __call__(self, x: Tensor, state: Any = None) -> Any:
         """One step, of a batch or of a single item."""
         given = state if isinstance(state, tuple) else (state,)
-        for t in (x, *given):
-            if t is not None and t._a.ndim not in (1, 2):
-                raise ValueError(f"{type(self).__name__}: Expected a tensor of 1D or 2D, got {t._a.ndim}D instead")
+        if any(t is not None and t._a.ndim not in (1, 2) for t in (x, *given)):
+            raise ValueError(f"{type(self).__name__}: Expected tensors of 1D or 2D")
         if x._a.ndim != 1:
             return super().__call__(x, state)
         many = [None if t is None else T.unsqueeze(t, 0) for t in given]
@@ -123,9 +120,7 @@ class _Cell(Module):
         if h._a.ndim == 1 and h._a.shape[0] == x._a.shape[0]:
             raise IndexError(f"Dimension out of range: the hidden state of a batch has two (got {list(h.shape)})")
         if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:
-            raise RuntimeError(
-                f"hidden state has shape {list(h.shape)}, which does not fit an input of {list(x.shape)}"
-            )
+            raise RuntimeError(f"hidden state of {list(h.shape)} does not fit an input of {list(x.shape)}")
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
 
     def _gates(self, t: Tensor) -> tuple[Tensor, ...]:

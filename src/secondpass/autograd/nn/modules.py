@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,8 +34,8 @@ class Module:
     training = True
 
     def __init__(self) -> None:
-        self._buffers: dict[str, bool] = {}
-        self._after: list[Any] = []
+        self._buffers: list[str] = []
+        self._after: list[Callable[..., Any]] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = self.__dict__.get(name)
@@ -63,19 +62,14 @@ class Module:
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """A tensor that is stored with the module but not trained."""
-        self._buffers[name] = persistent
+        self._buffers.append(name)
         setattr(self, name, tensor)
 
-    # --- looking
+    # --- looking: everything once, with dotted names
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules among the attributes."""
         return ((n, m) for n, m in list(vars(self).items()) if isinstance(m, Module))
 
-    def children(self) -> Iterator[Module]:
-        return (m for _, m in self.named_children())
-
     def named_modules(self, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once."""
         seen = set() if seen is None else seen
         if id(self) not in seen:
             seen.add(id(self))
@@ -83,11 +77,7 @@ class Module:
             for name, child in self.named_children():
                 yield from child.named_modules(f"{prefix}.{name}" if prefix else name, seen)
 
-    def modules(self) -> Iterator[Module]:
-        return (m for _, m in self.named_modules())
-
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """All parameters, each once, with dotted names."""
         seen: set[int] = set()
         for where, module in self.named_modules():
             for name, value in list(vars(module).items()):
@@ -95,22 +85,26 @@ class Module:
                     seen.add(id(value))
                     yield f"{where}.{name}" if where else name, value
 
-    def parameters(self) -> Iterator[Parameter]:
-        return (p for _, p in self.named_parameters())
-
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """All buffers, with dotted names."""
         for where, module in self.named_modules():
             for name in module._buffers:
                 if getattr(module, name) is not None:
                     yield f"{where}.{name}" if where else name, getattr(module, name)
+
+    def children(self) -> Iterator[Module]:
+        return (m for _, m in self.named_children())
+
+    def modules(self) -> Iterator[Module]:
+        return (m for _, m in self.named_modules())
+
+    def parameters(self) -> Iterator[Parameter]:
+        return (p for _, p in self.named_parameters())
 
     def buffers(self) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers())
 
     # --- changing
     def train(self, mode: bool = True) -> Module:
-        """Training behaviour, here and below."""
         for module in self.modules():
             module.training = mode
         return self
@@ -126,13 +120,11 @@ class Module:
         return self
 
     def requires_grad_(self, mode: bool = True) -> Module:
-        """Whether the parameters are trained."""
         for p in self.parameters():
             p.requires_grad = mode
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clears the gradients of all parameters."""
         zero_grads(list(self.parameters()), set_to_none, self)
 
     def to(self, *how: Any, **named: Any) -> Module:
@@ -148,20 +140,20 @@ class Module:
     def double(self) -> Module:
         return self.to(ALL["float64"])
 
-    def state_dict(self) -> OrderedDict[str, Tensor]:
+    def state_dict(self) -> dict[str, Any]:
         """Parameters and buffers by name; they share memory with the module."""
         named: list[tuple[str, Any]] = [*self.named_parameters(), *self.named_buffers()]
-        return OrderedDict((name, t.detach()) for name, t in named)
+        return {name: t.detach() for name, t in named}
 
     def load_state_dict(self, given: dict[str, Tensor], strict: bool = True) -> None:
         """Copies values in, by name."""
         own = dict((*self.named_parameters(), *self.named_buffers()))
-        missing, unknown = sorted(set(own) - set(given)), sorted(set(given) - set(own))
-        wrong = [n for n in own if n in given and own[n]._a.shape != given[n]._a.shape]
-        if wrong or (strict and (missing or unknown)):
+        odd = set(own) ^ set(given) if strict else set()
+        odd |= {n for n in set(own) & set(given) if own[n]._a.shape != given[n]._a.shape}
+        if odd:
             raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}: missing {missing}, unexpected {unknown}, "
-                f"of another size {wrong}"
+                f"Error(s) in loading state_dict for {type(self).__name__}: missing, unexpected or of another size: "
+                f"{', '.join(sorted(odd))}"
             )
         for name in set(own) & set(given):
             np.copyto(own[name]._a, given[name]._a)
@@ -181,17 +173,11 @@ class ModuleList(Module):
 
     def __init__(self, modules: Any = ()) -> None:
         super().__init__()
-        self.extend(modules)
-
-    def append(self, module: Module) -> ModuleList:
-        """Adds one at the end."""
-        setattr(self, str(len(self)), module)
-        return self
-
-    def extend(self, modules: Any) -> ModuleList:
-        """Adds several at the end."""
         for module in modules:
             self.append(module)
+
+    def append(self, module: Module) -> ModuleList:
+        setattr(self, str(len(self)), module)
         return self
 
     def __getitem__(self, index: Any) -> Any:
@@ -212,10 +198,9 @@ class Sequential(ModuleList):
     """Modules one after the other."""
 
     def __init__(self, *modules: Any) -> None:
-        super().__init__()
-        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
-        for name, module in named:
-            setattr(self, str(name), module)
+        named = len(modules) == 1 and isinstance(modules[0], dict)
+        super().__init__(() if named else modules)
+        vars(self).update(modules[0] if named else {})
 
     def forward(self, x: Any) -> Any:
         for module in self.children():
@@ -228,23 +213,16 @@ class ModuleDict(Module):
 
     def __init__(self, modules: dict[str, Module] | None = None) -> None:
         super().__init__()
-        for name, module in (modules or {}).items():
-            setattr(self, name, module)
+        vars(self).update(modules or {})
 
     def __getitem__(self, name: str) -> Module:
         return dict(self.named_children())[name]
 
-    def __setitem__(self, name: str, module: Module) -> None:
-        setattr(self, name, module)
-
-    def keys(self) -> list[str]:
-        return [n for n, _ in self.named_children()]
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.named_children())
 
     def items(self) -> list[tuple[str, Module]]:
         return list(self.named_children())
-
-    def values(self) -> list[Module]:
-        return list(self.children())
 
 
 def zero_grads(parameters: list[Any], set_to_none: bool, owner: Any) -> None:
@@ -252,10 +230,8 @@ def zero_grads(parameters: list[Any], set_to_none: bool, owner: Any) -> None:
     if state.listener is not None:
         state.listener.zero_grad(owner, parameters)
     for p in parameters:
-        if p._grad is None:
-            continue
-        if set_to_none:
-            p._grad = None
-        else:
+        if p._grad is not None and not set_to_none:
             p._grad.detach_() if p._grad.grad_fn is not None else p._grad.requires_grad_(False)
             p._grad.zero_()
+        elif set_to_none:
+            p._grad = None

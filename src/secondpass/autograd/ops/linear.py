@@ -13,36 +13,31 @@ from typing import Any
 from .pointwise import same
 from .table import define
 
+# A table: rows, and the formulas that they share.
+# fmt: off
 
 def _by_columns(x: Any) -> bool:
     return bool(x.strides[0] == x.itemsize and x.strides[1] == x.itemsize * x.shape[0])
 
-
 def _columns(*inputs: Any) -> dict[str, Any]:
     return {"columns": (_by_columns(inputs[-2]), _by_columns(inputs[-1]))}
-
 
 def _product(a: Any, b: Any, ndim: int) -> Any:
     if a.ndim != ndim or b.ndim != ndim:
         raise RuntimeError(f"{ndim}-D tensors expected (got {list(a.shape)} and {list(b.shape)})")
     return a @ b
 
-
 def _addmm(self: Any, mat1: Any, mat2: Any) -> Any:
     out = _product(mat1, mat2, 2)
     out += self
     return out
 
-
 def _left(F: Any, g: Any, n: Any, right: Any) -> Any:
     return F.t(F.mm(right, F.t(g))) if n.columns[0] else F.mm(g, F.t(right))
-
 
 def _right(F: Any, g: Any, n: Any, left: Any) -> Any:
     return F.t(F.mm(F.t(g), left)) if n.columns[1] else F.mm(F.t(left), g)
 
-
-# fmt: off
 define("mm", "MmBackward0", "self mat2", lambda self, mat2: _product(self, mat2, 2),
        {"mat2": "self", "self": "mat2"}, notes=_columns,
        self=lambda F, g, n, b, a: _left(F, g, n, b), mat2=lambda F, g, n, b, a: _right(F, g, n, a))

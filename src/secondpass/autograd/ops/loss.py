@@ -9,50 +9,44 @@ from typing import Any
 from .pointwise import nothing, real
 from .table import define, np
 
+# A table: rows, and the formulas that they share.
+# fmt: off
 
 # --- soft maxima
-def _softmax(self: Any, dim: int) -> Any:
-    self = real(self)
-    if not self.size:
-        return self.copy()
-    e = np.exp(self - self.max(dim, keepdims=True))
+def _softmax(x: Any, dim: int) -> Any:
+    x = real(x)
+    if not x.size:
+        return x.copy()
+    e = np.exp(x - x.max(dim, keepdims=True))
     e /= e.sum(dim, keepdims=True)
     return e
 
-
-def _log_softmax(self: Any, dim: int) -> Any:
-    if not self.size:
-        return self.copy()
-    x = self - self.max(dim, keepdims=True)
+def _log_softmax(x: Any, dim: int) -> Any:
+    if not x.size:
+        return x.copy()
+    x = x - x.max(dim, keepdims=True)
     x -= np.log(np.exp(x).sum(dim, keepdims=True))
     return x
 
-
 def _softmax_twice(F: Any, g: Any, n: Any, gg: Any, y: Any) -> Any:
     return gg * g - F.sum_dim(y * gg, n.dim, True) * g - gg * F.sum_dim(y * g, n.dim, True)
-
 
 def _log_softmax_twice(F: Any, g: Any, n: Any, gg: Any, y: Any) -> Any:
     z = F.exp(y)
     return z * F.sum_dim(gg, n.dim, True) * (F.sum_dim(g * z, n.dim, True) - g)
 
-
 # --- losses: over arrays, then over F
 def _reduce(x: Any, reduction: str) -> Any:
     return x if reduction == "none" else x.sum() if reduction == "sum" else x.mean()
 
-
 def _scaled(g: Any, x: Any, reduction: str) -> Any:
     return g / x.size if reduction == "mean" else g
-
 
 def _per_item(F: Any, n: Any, x: Any) -> Any:
     return F.div_scalar(x, max(math.prod(n.shapes[1]), 1)) if n.reduction == "mean" else x
 
-
 def _total(F: Any, n: Any, x: Any) -> Any:
     return x if n.reduction == "none" else F.sum(x) if n.reduction == "sum" else F.mean(x)
-
 
 def _pairwise(name: str, node: str, value: Any, slope: Any, first: Any, second: Any) -> None:
     """A loss of self - target: `slope` its derivative, `first` and `second` the derivatives over F."""
@@ -63,53 +57,42 @@ def _pairwise(name: str, node: str, value: Any, slope: Any, first: Any, second: 
     back = f"{name}_backward"
     define(
         name, f"{node}Backward0", "self target",
-        lambda self, target, reduction="mean": _reduce(value(self - target), reduction), "self target",
+        lambda x, y, reduction="mean": _reduce(value(x - y), reduction), "self target",
         self=lambda F, g, n, x, y: getattr(F, back)(g, x, y, n.reduction),
         target=lambda F, g, n, x, y: getattr(F, back)(g, y, x, n.reduction),
-    )  # fmt: skip
+    )
     define(
         back, f"{node}BackwardBackward0", "grad_output self target",
-        lambda grad_output, self, target, reduction: _scaled(grad_output, self, reduction) * slope(self - target),
-        "grad_output self target",
+        lambda g, x, y, reduction: _scaled(g, x, reduction) * slope(x - y), "grad_output self target",
         grad_output=lambda F, g, n, gg, x, y: _total(F, n, g * first(F, x, y)),
         self=twice, target=lambda F, g, n, gg, x, y: -twice(F, g, n, gg, x, y),
-    )  # fmt: skip
+    )
 
-
-def _bce(self: Any, target: Any, reduction: str = "mean") -> Any:
+def _bce(x: Any, target: Any, reduction: str = "mean") -> Any:
     with np.errstate(divide="ignore"):
-        low, high = np.maximum(np.log(self), -100), np.maximum(np.log(1 - self), -100)
+        low, high = np.maximum(np.log(x), -100), np.maximum(np.log(1 - x), -100)
     return _reduce(-(target * low + (1 - target) * high), reduction)
-
-
-def _bce_backward(grad_output: Any, self: Any, target: Any, reduction: str) -> Any:
-    return _scaled(grad_output, self, reduction) * (self - target) / np.maximum(self * (1 - self), 1e-12)
-
 
 def _rest(F: Any, p: Any) -> Any:
     return p * F.rsub(p, 1.0)
-
 
 def _bce_twice(F: Any, g: Any, n: Any, gg: Any, p: Any, t: Any) -> Any:
     q, apart = _rest(F, p), p - t
     return _per_item(F, n, g * gg * ((apart * apart + _rest(F, t)) / (q * q)))
 
-
-def _nll(self: Any, target: Any, reduction: str = "mean", ignore_index: int = -100) -> Any:
+def _nll(x: Any, target: Any, reduction: str = "mean", ignore_index: int = -100) -> Any:
     used = target != ignore_index
-    picked = -self[np.arange(len(self)), np.where(used, target, 0)] * used
-    total = used.sum(dtype=self.dtype)
+    picked = -x[np.arange(len(x)), np.where(used, target, 0)] * used
+    total = used.sum(dtype=x.dtype)
     if reduction == "none":
-        return picked, np.zeros((), self.dtype)
-    return np.asarray(picked.sum() / total if reduction == "mean" else picked.sum(), self.dtype), total
+        return picked, np.zeros((), x.dtype)
+    return np.asarray(picked.sum() / total if reduction == "mean" else picked.sum(), x.dtype), total
 
-
-def _nll_backward(grad_output: Any, self: Any, target: Any, total_weight: Any, reduction: str, ignore: int) -> Any:
-    out, used = np.zeros(self.shape, self.dtype), target != ignore
+def _nll_backward(grad_output: Any, x: Any, target: Any, total_weight: Any, reduction: str, ignore: int) -> Any:
+    out, used = np.zeros(x.shape, x.dtype), target != ignore
     scale = -grad_output / total_weight if reduction == "mean" else -grad_output
-    out[np.arange(len(self)), np.where(used, target, 0)] = scale * used
+    out[np.arange(len(x)), np.where(used, target, 0)] = scale * used
     return out
-
 
 # --- layer normalisation over the last `ndim` dimensions
 def _layer_norm(input: Any, weight: Any, bias: Any, ndim: int, eps: float) -> Any:
@@ -121,7 +104,6 @@ def _layer_norm(input: Any, weight: Any, bias: Any, ndim: int, eps: float) -> An
         out = out * weight
     return (out if bias is None else out + bias), mean, rstd
 
-
 def _layer_norm_backward(
     grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, ndim: int, eps: float
 ) -> Any:
@@ -130,7 +112,6 @@ def _layer_norm_backward(
     gw = grad_out if weight is None else grad_out * weight
     dx = rstd * (gw - gw.mean(axis, keepdims=True) - hat * (gw * hat).mean(axis, keepdims=True))
     return dx, (grad_out * hat).sum(lead), grad_out.sum(lead)
-
 
 def _layer_norm_twice(F: Any, gs: list[Any], n: Any, g: Any, x: Any, mean: Any, rstd: Any, weight: Any) -> Any:
     ndim = len(n.shapes[1])
@@ -161,19 +142,15 @@ def _layer_norm_twice(F: Any, gs: list[Any], n: Any, g: Any, x: Any, mean: Any, 
     dw = None if weight is None else F.sum_dim(g * turned, lead) if lead else g * turned
     return [dg, dx, None, None, dw, None]
 
-
-# fmt: off
 define("softmax", "SoftmaxBackward0", "self", _softmax, "result",
        grad=lambda F, g, n, y: F.softmax_backward(g, y, n.dim))
 define("softmax_backward", "SoftmaxBackwardDataBackward0", "grad_output output",
-       lambda grad_output, output, dim: (grad_output - (grad_output * output).sum(dim, keepdims=True)) * output,
-       "grad_output output",
+       lambda g, y, dim: (g - (g * y).sum(dim, keepdims=True)) * y, "grad_output output",
        grad_output=lambda F, g, n, gg, y: F.softmax_backward(g, y, n.dim), output=_softmax_twice)
 define("log_softmax", "LogSoftmaxBackward0", "self", _log_softmax, "result",
        grad=lambda F, g, n, y: F.log_softmax_backward(g, y, n.dim))
 define("log_softmax_backward", "LogSoftmaxBackwardDataBackward0", "grad_output output",
-       lambda grad_output, output, dim: grad_output - np.exp(output) * grad_output.sum(dim, keepdims=True),
-       "grad_output output",
+       lambda g, y, dim: g - np.exp(y) * g.sum(dim, keepdims=True), "grad_output output",
        grad_output=lambda F, g, n, gg, y: g - F.sum_dim(g * F.exp(y), n.dim, True), output=_log_softmax_twice)
 _pairwise("mse_loss", "MseLoss", lambda d: d * d, lambda d: 2 * d,
           lambda F, x, y: F.mul_scalar(x - y, 2.0), lambda F, x, y: F.mul_scalar(F.ones_like(x), 2.0))
@@ -184,11 +161,11 @@ define("binary_cross_entropy", "BinaryCrossEntropyBackward0", "self target", _bc
        self=lambda F, g, n, p, t: F.binary_cross_entropy_backward(g, p, t, n.reduction),
        target=lambda F, g, n, p, t: _per_item(F, n, g * (F.log(F.rsub(p, 1.0)) - F.log(p))))
 define("binary_cross_entropy_backward", "BinaryCrossEntropyBackwardBackward0", "grad_output self target",
-       _bce_backward, "grad_output self target",
+       lambda g, p, t, reduction: _scaled(g, p, reduction) * (p - t) / np.maximum(p * (1 - p), 1e-12), "grad_output self target",
        grad_output=lambda F, g, n, gg, p, t: _total(F, n, g * ((p - t) / _rest(F, p))), self=_bce_twice,
        target=lambda F, g, n, gg, p, t: _per_item(F, n, -(g * gg) / _rest(F, p)))
 define("bce_with_logits", "BinaryCrossEntropyWithLogitsBackward0", "self target",
-       lambda self, target, reduction="mean": _reduce(np.logaddexp(self, 0) - self * target, reduction), "self target",
+       lambda x, y, reduction="mean": _reduce(np.logaddexp(x, 0) - x * y, reduction), "self target",
        self=lambda F, g, n, x, t: _per_item(F, n, (F.sigmoid(x) - t) * g),
        target=lambda F, g, n, x, t: _per_item(F, n, -x * g))
 define("nll_loss", "NllLossBackward0", "self target", _nll, "self target total_weight", outputs="result total_weight",

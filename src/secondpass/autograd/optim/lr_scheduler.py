@@ -16,11 +16,9 @@ class StepLR:
         self.base_lrs = [group["lr"] for group in optimizer.param_groups]
 
     def step(self) -> None:
-        """Goes to the next epoch."""
         self.last_epoch += 1
         for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
             group["lr"] = base * self.gamma ** (self.last_epoch // self.step_size)
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates at hand."""
         return [group["lr"] for group in self.optimizer.param_groups]

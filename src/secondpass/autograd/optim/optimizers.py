@@ -37,7 +37,6 @@ class Optimizer:
             self.add_param_group(dict(group))
 
     def add_param_group(self, group: Options) -> None:
-        """More parameters, with options of their own."""
         chosen = group["params"]
         group["params"] = [chosen] if isinstance(chosen, Tensor) else list(chosen)
         for p in group["params"]:
@@ -48,15 +47,12 @@ class Optimizer:
         self.param_groups.append({**self.defaults, **group})
 
     def parameters(self) -> list[Tensor]:
-        """All parameters."""
         return [p for group in self.param_groups for p in group["params"]]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clears the gradients."""
         zero_grads(self.parameters(), set_to_none, self)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Applies the gradients."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -71,22 +67,7 @@ class Optimizer:
         return loss
 
     def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
-        """Changes one parameter, given its gradient."""
         raise NotImplementedError
-
-    def state_dict(self) -> Options:
-        """Options and memory, by position."""
-        return {
-            "state": {i: dict(self.state[p]) for i, p in enumerate(self.parameters()) if p in self.state},
-            "param_groups": [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups],
-        }
-
-    def load_state_dict(self, given: Options) -> None:
-        """Takes options and memory back."""
-        order = self.parameters()
-        self.state = {order[i]: dict(m) for i, m in given["state"].items()}
-        for group, options in zip(self.param_groups, given["param_groups"], strict=True):
-            group.update(options)
 
 
 class SGD(Optimizer):
@@ -98,7 +79,6 @@ class SGD(Optimizer):
         super().__init__(params, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
     def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
-        """p -= lr * g."""
         if group["weight_decay"]:
             g = g + group["weight_decay"] * p
         if group["momentum"]:
@@ -123,7 +103,6 @@ class Adam(Optimizer):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def update(self, p: Any, g: Any, group: Options, memory: Options) -> None:
-        """One step of Adam."""
         lr, decay, (first, second) = group["lr"], group["weight_decay"], group["betas"]
         if not memory:
             memory.update(step=0, exp_avg=np.zeros_like(p), exp_avg_sq=np.zeros_like(p))

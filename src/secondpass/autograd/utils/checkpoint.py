@@ -59,7 +59,7 @@ class _Frame:
         if position not in self.found:
             raise GraphError(
                 "torch.utils.checkpoint: a tensor that was saved in the forward was not computed again, or was asked "
-                f"for twice in one pass (tensor {position} of {self.count}).", "other",
+                f"for twice in one pass (tensor {position} of {self.count}).",
             )  # fmt: skip
         return self.found.pop(position)
 
@@ -94,7 +94,7 @@ class CheckpointFunction(Function):
         if state.walk is not None and state.walk.inputs is not None:
             raise GraphError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter to .backward(). Use use_reentrant=False.", "other",
+                "parameter to .backward(). Use use_reentrant=False.",
             )  # fmt: skip
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
@@ -105,7 +105,7 @@ class CheckpointFunction(Function):
         outputs = found if isinstance(found, tuple) else (found,)
         pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
-            raise GraphError("none of output has requires_grad=True, this checkpoint() is not necessary", "other")
+            raise GraphError("none of output has requires_grad=True, this checkpoint() is not necessary")
         walk_back([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a._grad if isinstance(a, Tensor) else None for a in args))
 

@@ -55,9 +55,9 @@ class Steady:
         self._main = threading.main_thread().ident
         self._ended = 0.0
         ledger.whole = self._whole
-        place = log.position if log is not None else int
-        self.begin_pass = self._pass_beginner(place)
-        self.begin_step = self._step_beginner(place, grads.book)
+        log = log or Log()  # with none, all happens at its beginning
+        self.begin_pass = self._pass_beginner(log)
+        self.begin_step = self._step_beginner(log, grads.book)
 
     def fast(self) -> bool:
         """Whether steps follow each other fast; called at the end of each step that is noted in full."""
@@ -73,8 +73,8 @@ class Steady:
         """Whether this is a pass within one that was noted in short."""
         return self.in_pass and threading.get_ident() == self._main
 
-    def _pass_beginner(self, place: Callable[[], int]) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]:
-        frame_at, ident, peek, none = sys._getframe, threading.get_ident, _peek, _NONE
+    def _pass_beginner(self, log: Log) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]:
+        frame_at, ident, peek, size, none = sys._getframe, threading.get_ident, _peek, log.marks.__len__, _NONE
         last, ledger, main = self._last.get, self._ledger, self._main
 
         def begin_pass(outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -99,7 +99,7 @@ class Steady:
             site.count += 1
             ledger.passes += 1
             ledger.clock = when = ledger.clock + 1
-            ledger.short((when, site, site.count, peek(), place(), retain, kwargs))
+            ledger.short((when, site, site.count, peek(), size() + log.dropped, retain, kwargs))
             return True
 
         return begin_pass
@@ -113,8 +113,8 @@ class Steady:
             self._last[frame.f_lasti] = frame.f_code, outer.f_code, outer.f_lasti, site
         return site
 
-    def _step_beginner(self, place: Callable[[], int], book_of: Callable[[Any], Any]) -> Callable[[Any], bool]:
-        frame_at, ident, peek = sys._getframe, threading.get_ident, _peek
+    def _step_beginner(self, log: Log, book_of: Callable[[Any], Any]) -> Callable[[Any], bool]:
+        frame_at, ident, peek, size = sys._getframe, threading.get_ident, _peek, log.marks.__len__
         ledger, main = self._ledger, self._main
 
         def begin_step(optimizer: Any) -> bool:
@@ -131,7 +131,7 @@ class Steady:
             book.steps += 1
             ledger.steps += 1
             ledger.clock = when = ledger.clock + 1
-            ledger.short((when, site, site.count, peek(), place(), book))
+            ledger.short((when, site, site.count, peek(), size() + log.dropped, book))
             return True
 
         return begin_step

@@ -5,7 +5,7 @@ NOTE [ It must not hurt ]
 1. Everything of ours that runs inside the user's program runs under `_guarded`: a fault becomes one line on stderr, the
    watcher goes to sleep, and the program goes on.
 2. Between events nothing of the user's is referenced: notes hold numbers, names and call sites.
-3. Looking is sampled: the first passes, the first few of every call site, and later a hundredth of the time.
+3. Looking is sampled: the first passes, the first few of every call site, and later half a hundredth of the time.
 4. Passes that our own code runs are not seen (`quiet`).
 """
 
@@ -34,7 +34,7 @@ from .walks import beyond_sums, executed, kept_bytes
 
 __all__ = ["Watcher"]
 
-_FIRST, _PER_SITE, _SHARE = 32, 4, 0.01
+_FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
 _DEEP = 2
 # Gradients are followed through the first passes, and later through a few steps of every so many.
 _FOLLOWED, _EVERY, _WINDOW = 128, 64, 4

@@ -103,5 +103,6 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
         )
     ]
     freed = before[-1].place if before else None
-    evidence = [{"what": "note", "text": f"{len(steps)} steps without a pass since the step before"}]
+    times = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    evidence = [{"what": "note", "text": f"{times} without a pass since the step before"}]
     return warning(CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence)

@@ -26,7 +26,7 @@ from secondpass.record import to_plain
 NAMES: dict[str, Any] = {
     "torch": spec,
     "torch.autograd": spec.autograd,
-    "torch.autograd.function": spec.autograd.function,
+    "torch.autograd.function": spec.autograd,
     "torch.nn": spec.nn,
     "torch.nn.functional": spec.nn.functional,
     "torch.nn.utils": spec.nn.utils,

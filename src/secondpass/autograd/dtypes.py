@@ -57,7 +57,6 @@ class device(str):
 
     @property
     def type(self) -> str:
-        """Its name."""
         return "cpu"
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .inplace import inplace
 from .ops import OPS
+from .ops.reduce import axis
 from .ops.shape import address, empty_strided
 from .recording import arrays, row
 from .recording import tensors as F
@@ -20,14 +21,6 @@ from .tensors import Tensor
 __all__ = ["FUNCTIONS"]
 
 Pair = namedtuple("Pair", "values indices")
-
-
-def axis(dim: int, ndim: int) -> int:
-    """A dimension counted from the front; IndexError where there is none."""
-    room = max(ndim, 1)
-    if not -room <= dim < room:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {dim})")
-    return dim % room
 
 
 def sizes(args: Any) -> tuple[int, ...]:
@@ -39,22 +32,7 @@ def sizes(args: Any) -> tuple[int, ...]:
 def _reduced(name: str) -> Callable[..., Any]:
     """sum, mean, prod: over everything, or over some dimensions."""
     whole, along = row(name), row(f"{name}_dim")
-
-    def run(t: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-        if name == "mean" and t._a.dtype.kind != "f":
-            raise RuntimeError(
-                f"mean(): could not infer output dtype. Input dtype must be floating point (got {t.dtype})"
-            )
-        if dtype is not None:
-            t = to(t, dtype.kind)
-        if dim is None:
-            return whole(t)
-        chosen = [axis(d, t._a.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
-        if len(set(chosen)) < len(chosen):
-            raise RuntimeError(f"dim {max(chosen, key=chosen.count)} appears multiple times in the list of dims")
-        return along(t, tuple(dim) if isinstance(dim, list) else dim, keepdim)
-
-    return run
+    return lambda t, dim=None, keepdim=False: whole(t) if dim is None else along(t, dim, keepdim)
 
 
 def _extreme(name: str, pairwise: str) -> Callable[..., Any]:
@@ -82,7 +60,6 @@ def _spread(name: str) -> Callable[..., Any]:
 
 
 def norm(t: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The 1- or 2-norm."""
     if p not in (1, 2, "fro"):
         raise RuntimeError(f"only the 1- and 2-norm are supported (got p={p!r})")
     return F.vector_norm(t, 1 if p == 1 else 2, dim, keepdim)
@@ -104,14 +81,12 @@ def reshape(t: Tensor, *shape: Any) -> Tensor:
     try:
         out = array.reshape(want)
     except ValueError:
-        raise RuntimeError(f"shape '{list(want)}' is invalid for input of size {array.size}") from None
-    if address(array) == address(out):
-        return F.reshape_alias(t, out.shape)
-    return F.unsafe_view(F.contiguous(t), out.shape)
+        return F.view(t, want)  # says why it cannot
+    shares = address(array) == address(out)
+    return F.reshape_alias(t, out.shape) if shares else F.unsafe_view(F.contiguous(t), out.shape)
 
 
 def flatten(t: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Several dimensions as one."""
     shape = t._a.shape
     if not shape:
         return reshape(t, 1)
@@ -120,39 +95,36 @@ def flatten(t: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def expand(t: Tensor, *shape: Any) -> Tensor:
-    """A view in which dimensions of size 1 are repeated."""
     want = sizes(shape)
     lead = len(want) - t._a.ndim
     return F.expand(t, tuple(t._a.shape[i - lead] if s == -1 else s for i, s in enumerate(want)))
 
 
 def permute(t: Tensor, *dims: Any) -> Tensor:
-    """The dimensions in another order."""
     if not dims:
         raise TypeError('permute() missing 1 required positional arguments: "dims"')
     return F.permute(t, sizes(dims))
 
 
+def _length(t: Tensor, dim: int) -> int:
+    if not t._a.ndim:
+        raise RuntimeError("split and chunk expect at least a 1-dimensional tensor")
+    return int(t._a.shape[axis(dim, t._a.ndim)])
+
+
 def split(t: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a size, or of given sizes, as views."""
-    if not t._a.ndim:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = axis(dim, t._a.ndim)
+    length, d = _length(t, dim), axis(dim, t._a.ndim)
     if not isinstance(size, int):
         return F.split_with_sizes(t, tuple(size), d)
-    length = t._a.shape[d]
     return F.split(t, tuple(min(size, length - i) for i in range(0, length, size)), d)
 
 
 def chunk(t: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """So many parts, the last one perhaps smaller."""
-    if not t._a.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    return split(t, -(-t._a.shape[axis(dim, t._a.ndim)] // chunks), dim)
+    return split(t, -(-_length(t, dim) // chunks), dim)
 
 
 def _joined(name: str, more: int) -> Callable[..., Any]:
-    """cat, stack."""
 
     def run(tensors: Any, dim: int = 0) -> Tensor:
         many = list(tensors)
@@ -162,17 +134,14 @@ def _joined(name: str, more: int) -> Callable[..., Any]:
 
 
 def where(condition: Tensor, a: Any = None, b: Any = None) -> Any:
-    """a where the condition holds, else b."""
     return tuple(Tensor(i) for i in np.nonzero(condition._a)) if a is None else F.where(condition, a, b)
 
 
 def masked_fill(t: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The value where the mask holds, else t."""
     return (F.masked_fill_tensor if isinstance(value, Tensor) else F.masked_fill)(t, mask, value)
 
 
 def to(t: Tensor, kind: Any) -> Tensor:
-    """The tensor in another element type."""
     return t if t._a.dtype == kind else F.to_copy(t, kind)
 
 

@@ -62,17 +62,14 @@ class Node:
         self.spot: Spot | None = here(2)
 
     def name(self) -> str:
-        """PyTorch's name of the node."""
         return self.name_
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The edges as PyTorch shows them."""
         return tuple((None, 0) if e is None else e for e in self.edges)
 
     @property
     def saves(self) -> tuple[str, ...]:
-        """Names of what it saved."""
         return tuple(dict.fromkeys(s[0] for s in self.saved))
 
     def check(self, entry: Saved) -> None:
@@ -115,7 +112,6 @@ class Node:
         raise NotImplementedError
 
     def release(self, walk: Any) -> None:
-        """Spends the node."""
         if self.saved and self.freed_by is None:
             self.freed_by = walk
             self.saved = tuple((s[0], s[1], None, None, s[4], None) for s in self.saved)

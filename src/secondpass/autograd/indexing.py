@@ -59,7 +59,6 @@ def _parts(t: Tensor, key: Any, writing: bool) -> tuple[Tensor, list[Any]]:
 
 
 def getitem(t: Tensor, key: Any) -> Tensor:
-    """t[key]."""
     out, found = _parts(t, key, False)
     if found:
         return F.index(out, *found)
@@ -67,7 +66,6 @@ def getitem(t: Tensor, key: Any) -> Tensor:
 
 
 def setitem(t: Tensor, key: Any, value: Any) -> None:
-    """t[key] = value."""
     target, found = _parts(t, key, True)
     if not isinstance(value, Tensor):
         value = Tensor(np.asarray(value, t._a.dtype))

@@ -35,7 +35,6 @@ class Handle:
         hooks[self.key] = hook
 
     def remove(self) -> None:
-        """Takes the hook away."""
         self.hooks.pop(self.key, None)
 
 

@@ -150,7 +150,6 @@ class Walk:
         self.spot = here(2)
 
     def describe(self) -> str:
-        """The pass in words."""
         return f"by pass {self.number}, {self.kind}() at {place(self.spot)}"
 
     def run(self, grads: Sequence[Any]) -> list[Any]:

@@ -77,6 +77,11 @@ class OpNode(Node):
         if self.freed_by is not None or (counter is not None and counter[0] != entry[4]):
             self.check(entry)
         if kind == INPUT:
+            if entry[5] and kept._fn is None:
+                raise GraphError(
+                    f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
+                    "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
+                )  # fmt: skip
             return kept if create or kept is None else kept._a
         if kind == HOOKED:
             unpack, source = entry[5]
@@ -94,19 +99,9 @@ class OpNode(Node):
                 t._fn, t._nr = entry[5](), 0
         return t
 
-    def _refuse_detached(self, entry: Saved) -> None:
-        if entry[1] == INPUT and entry[5] and entry[2] is not None and entry[2]._fn is None:
-            raise GraphError(
-                f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
-                "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],
-            )  # fmt: skip
-
     def _unpack_all(self, create: bool) -> list[Any]:
         """All buffers, by the op's order; None for those that were not needed."""
         op = self.op
-        for entry in self.saved:
-            if entry[5]:
-                self._refuse_detached(entry)
         found = [self.unpack(e, create) for e in self.saved]
         if op.star > 0 and op.saves:
             return [found]
@@ -116,7 +111,6 @@ class OpNode(Node):
         return [by_name.get(name) for name in op.saves]
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
-        """The derivatives."""
         op, create = self.op, walk.create
         saved = self._unpack_all(create) if self.saved else [None] * len(op.plan)
         g: Any = grads if op.several else grads[0]
@@ -201,16 +195,12 @@ def edges_of(op: Op, inputs: Sequence[Any]) -> list[Edge | None] | None:
 
 def arguments(op: Op, args: Sequence[Any], given: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
     """The inputs of a call, numbers among them as tensors, and its parameters by name."""
-    count = len(op.inputs)
-    if op.star < 0 and len(args) != count:
-        more, known = args[count:], op.params
-        if len(more) > len(known):
-            raise TypeError(f"{op.name}() takes {count + len(known)} arguments (got {len(args)})")
-        given = {**given, **dict(zip(known, more, strict=False))}
-        missing = [n for n in op.inputs[len(args) :] if n not in given]
-        if missing:
-            raise TypeError(f"{op.name}() is missing {', '.join(missing)}")
-        args = (*args[:count], *(given.pop(n) for n in op.inputs[len(args) :]))
+    if op.star < 0 and len(args) != len(op.inputs):
+        names = op.inputs + op.params
+        given = {**dict(zip(names, args, strict=False)), **given}
+        if len(args) > len(names) or not given.keys() >= set(op.inputs):
+            raise TypeError(f"{op.name}() takes {', '.join(names)} (got {len(args)} arguments)")
+        args = [given.pop(n) for n in op.inputs]
     for a in args:
         if a is not None and not isinstance(a, Tensor):
             args = [x if x is None or isinstance(x, Tensor) else number(x, args) for x in args]
@@ -250,8 +240,7 @@ def apply(op: Op, *args: Any, **given: Any) -> Any:
 
 def as_pytorch(op: Op, error: Exception) -> Exception:
     """NumPy's complaint as the class that PyTorch raises: dimensions that are not there are an IndexError."""
-    text = f"{op.name}: {error}"
-    return IndexError(text) if isinstance(error, IndexError) else RuntimeError(text)
+    return (IndexError if isinstance(error, IndexError) else RuntimeError)(f"{op.name}: {error}")
 
 
 def row(name: str) -> Callable[..., Any]:
@@ -261,7 +250,6 @@ def row(name: str) -> Callable[..., Any]:
     def run(*args: Any, **params: Any) -> Any:
         return apply(op, *args, **params)
 
-    run.__name__ = run.__qualname__ = name
     return run
 
 

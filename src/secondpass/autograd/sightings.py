@@ -11,7 +11,7 @@ from typing import Any
 
 from ..record import Holding, Node, Pass, Sighting
 from .nn.modules import Module
-from .optim.optimizers import Optimizer
+from .optim import Optimizer
 from .place import frames
 from .tensors import Tensor
 

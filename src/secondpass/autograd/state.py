@@ -30,7 +30,6 @@ state = _State()
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded."""
     return state.enabled
 
 

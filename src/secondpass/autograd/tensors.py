@@ -104,7 +104,6 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it ends history."""
         return not self.requires_grad or self.grad_fn is None
 
     @property
@@ -128,12 +127,10 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        """The sizes of its dimensions."""
         return Size(self._a.shape)
 
     @property
     def dtype(self) -> Any:
-        """The type of its elements."""
         return of(self._a.dtype)
 
     def layout(self) -> Any:
@@ -153,7 +150,6 @@ class AccumulateGrad(Node):
         self.hooks = {0: variable._hooks} if variable._hooks is not None else None
 
     def apply(self, grads: list[Any], needed: Any, walk: Any) -> tuple[()]:
-        """Adds the gradient to the leaf's."""
         new, leaf = grads[0], self.variable
         if new is None or not leaf.requires_grad:
             return ()

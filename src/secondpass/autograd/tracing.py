@@ -72,7 +72,6 @@ class Trace:
 
     # --- what the listener is told
     def node(self, node: Any) -> None:
-        """A node was made."""
         kept = [e[2] for e in node.saved if not (isinstance(e[2], Tensor) and _of_leaf(e[2]))]
         arrays = {id(a): a for k in kept if hasattr(a := getattr(k, "_a", k), "nbytes")}
         self._nodes[node.number] = record.Node(
@@ -82,7 +81,6 @@ class Trace:
         )  # fmt: skip
 
     def begin(self, walk: Any) -> None:
-        """A pass begins."""
         self._when += 1
         held = {
             n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version
@@ -121,7 +119,6 @@ class Trace:
         return self._owners[id(optimizer)]
 
     def end(self, walk: Any, error: BaseException | None) -> None:
-        """A pass has come to its end."""
         when, places, loops, held, nested = self._begun.pop(walk.number)
         numbers = [self._number(n) for n in walk.walked]
         # A node that saved nothing counts as spent, too: what matters to a reader is what a pass has been through.
@@ -158,7 +155,6 @@ class Trace:
         self._fail(error, self._when)
 
     def step(self, optimizer: Any) -> None:
-        """An optimizer is about to apply gradients."""
         self._when += 1
         owner = self._own(optimizer, optimizers().get(optimizer, ""))
         spot, name = here(), owner.name
@@ -180,7 +176,6 @@ class Trace:
                 self._applied[number] = (weakref.ref(p._grad), p._grad._version, name)
 
     def zero_grad(self, owner: Any, leaves: list[Any]) -> None:
-        """Gradients are about to be cleared."""
         self._when += 1
         numbers = tuple(self._leaf(p) for p in leaves)
         name = self._own(owner, optimizers().get(owner, "")).name if hasattr(owner, "param_groups") else ""

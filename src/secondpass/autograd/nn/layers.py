@@ -41,9 +41,6 @@ class Linear(Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
 
 class Embedding(Module):
     """A table of rows, chosen by index."""
@@ -100,19 +97,17 @@ class _Cell(Module):
         self.bias_ih = _uniform((rows,), hidden_size) if bias else None
         self.bias_hh = _uniform((rows,), hidden_size) if bias else None
 
-    def _begin(self, x: Tensor) -> Tensor:
-        return Tensor(np.zeros((*x._a.shape[:-1], self.hidden_size), x._a.dtype))
-
     def __call__(self, x: Tensor, state: Any = None) -> Any:
         """One step, of a batch or of a single item."""
-        given = state if isinstance(state, tuple) else (state,)
-        if any(t is not None and t._a.ndim not in (1, 2) for t in (x, *given)):
+        many = isinstance(self, LSTMCell)
+        begin = Tensor(np.zeros((*x._a.shape[:-1], self.hidden_size), x._a.dtype))
+        given = [begin] * (1 + many) if state is None else list(state) if many else [state]
+        if any(t._a.ndim not in (1, 2) for t in (x, *given)):
             raise ValueError(f"{type(self).__name__}: Expected tensors of 1D or 2D")
-        if x._a.ndim != 1:
-            return super().__call__(x, state)
-        many = [None if t is None else T.unsqueeze(t, 0) for t in given]
-        out = super().__call__(T.unsqueeze(x, 0), tuple(many) if isinstance(state, tuple) else many[0])
-        return tuple(T.squeeze_dim(t, 0) for t in out) if isinstance(out, tuple) else T.squeeze_dim(out, 0)
+        if x._a.ndim == 2:
+            return super().__call__(x, *given)
+        out = super().__call__(T.unsqueeze(x, 0), *(T.unsqueeze(t, 0) for t in given))
+        return tuple(T.squeeze_dim(t, 0) for t in out) if many else T.squeeze_dim(out, 0)
 
     def _both(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         if x._a.shape[-1] != self.input_size:
@@ -130,8 +125,8 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """tanh (or relu) of what comes in and what was."""
 
-    def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
-        new, old = self._both(x, self._begin(x) if h is None else h)
+    def forward(self, x: Tensor, h: Tensor) -> Tensor:
+        new, old = self._both(x, h)
         return T.tanh(T.add(old, new)) if self.nonlinearity == "tanh" else T.relu(T.add(old, new))
 
 
@@ -140,8 +135,7 @@ class GRUCell(_Cell):
 
     gates = 3
 
-    def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
-        h = self._begin(x) if h is None else h
+    def forward(self, x: Tensor, h: Tensor) -> Tensor:
         a, b = map(self._gates, self._both(x, h))
         reset, update = T.sigmoid(T.add(b[0], a[0])), T.sigmoid(T.add(b[1], a[1]))
         fresh = T.tanh(T.add(a[2], T.mul(b[2], reset)))
@@ -153,8 +147,7 @@ class LSTMCell(_Cell):
 
     gates = 4
 
-    def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        h, c = (self._begin(x), self._begin(x)) if state is None else state
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         new, old = self._both(x, h)
         i, f, g, o = self._gates(T.add(old, new))
         keep, write, value, show = T.sigmoid(f), T.sigmoid(i), T.tanh(g), T.sigmoid(o)

@@ -46,7 +46,6 @@ class Module:
         object.__setattr__(self, name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,7 +145,6 @@ class Module:
         return {name: t.detach() for name, t in named}
 
     def load_state_dict(self, given: dict[str, Tensor], strict: bool = True) -> None:
-        """Copies values in, by name."""
         own = dict((*self.named_parameters(), *self.named_buffers()))
         odd = set(own) ^ set(given) if strict else set()
         odd |= {n for n in set(own) & set(given) if own[n]._a.shape != given[n]._a.shape}
@@ -161,11 +159,7 @@ class Module:
 
     def __repr__(self) -> str:
         inner = "".join(f"\n  ({n}): " + repr(m).replace("\n", "\n  ") for n, m in self.named_children())
-        return f"{type(self).__name__}({self.extra_repr()}{inner}{chr(10) if inner else ''})"
-
-    def extra_repr(self) -> str:
-        """What stands between the parentheses."""
-        return ""
+        return f"{type(self).__name__}({inner}{chr(10) if inner else ''})"
 
 
 class ModuleList(Module):

@@ -13,10 +13,20 @@ from .table import define, np
 
 Dims = int | tuple[int, ...] | list[int] | None
 
+def axis(dim: int, ndim: int) -> int:
+    """A dimension counted from the front; IndexError where there is none."""
+    room = max(ndim, 1)
+    if not -room <= dim < room:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {dim})")
+    return dim % room
+
 def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Dimensions as sorted positions; none, or an empty tuple, means all of them, as in PyTorch."""
-    chosen = () if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    return tuple(sorted(d % ndim for d in chosen)) if chosen and ndim else tuple(range(ndim))
+    chosen = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    found = sorted(axis(d, ndim) for d in chosen)
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"dim {max(found, key=found.count)} appears multiple times in the list of dims")
+    return tuple(found) if found and ndim else tuple(range(ndim))
 
 def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     """Sums over the dimensions along which a shape was repeated."""
@@ -43,6 +53,11 @@ def _spread(F: Any, g: Any, n: Any) -> Any:
 def _count(n: Any) -> int:
     shape = n.shapes[0]
     return math.prod(shape[d] for d in axes(n.dim, len(shape)))
+
+def _mean(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    if x.dtype.kind != "f":
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be floating point (got {x.dtype})")
+    return x.mean(axes(dim, x.ndim), keepdims=keepdim)
 
 def _prod_grad(F: Any, g: Any, n: Any, x: Any, r: Any) -> Any:
     if n.params:
@@ -97,9 +112,9 @@ def _norm_grad(F: Any, g: Any, n: Any, x: Any, r: Any) -> Any:
 
 define("sum", "SumBackward0", "self", lambda x: x.sum(), grad=lambda F, g, n: F.expand(g, n.shapes[0]))
 define("sum_dim", "SumBackward1", "self", lambda x, dim, keepdim=False: x.sum(axes(dim, x.ndim), keepdims=keepdim), grad=_spread)
-define("mean", "MeanBackward0", "self", lambda x: x.mean(),
+define("mean", "MeanBackward0", "self", lambda x: _mean(x),
        grad=lambda F, g, n: F.div_scalar(F.expand(g, n.shapes[0]), max(math.prod(n.shapes[0]), 1)))
-define("mean_dim", "MeanBackward1", "self", lambda x, dim, keepdim=False: x.mean(axes(dim, x.ndim), keepdims=keepdim),
+define("mean_dim", "MeanBackward1", "self", lambda x, dim, keepdim=False: _mean(x, dim, keepdim),
        grad=lambda F, g, n: F.div_scalar(_spread(F, g, n), _count(n)))
 define("prod", "ProdBackward0", "self", lambda x: x.prod(), "self result", grad=_prod_grad)
 define("prod_dim", "ProdBackward1", "self", lambda x, dim, keepdim=False: x.prod(dim, keepdims=keepdim), "self result",

@@ -26,7 +26,6 @@ def memory(x: Any) -> Any:
     return x
 
 def address(x: Any) -> int:
-    """Where an array begins."""
     return int(x.__array_interface__["data"][0])
 
 def layout(x: Any) -> tuple[Shape, Shape, int]:

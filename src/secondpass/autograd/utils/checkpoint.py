@@ -7,8 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..autograd import saved_tensors_hooks
-from ..function import Function
+from ..autograd import Function, saved_tensors_hooks
 from ..graph import INPUT, GraphError, Node
 from ..passes import backward as walk_back
 from ..random import default_generator
@@ -81,11 +80,9 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run: Any, random: Any, *args: Any) -> Any:
-        """Runs without recording."""
         ctx.run, ctx.random = run, random
-        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
-        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.save_for_backward(*(a for a in args if isinstance(a, Tensor)))
+        ctx.plain = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.save_for_backward(*(a if isinstance(a, Tensor) else None for a in args))
         return run(*args)
 
     @staticmethod
@@ -96,10 +93,8 @@ class CheckpointFunction(Function):
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
                 "parameter to .backward(). Use use_reentrant=False.",
             )  # fmt: skip
-        args = list(ctx.args)
-        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
-            args[i] = t.detach()
-            args[i].requires_grad = t.requires_grad
+        args = [t if t is None else t.detach().requires_grad_(t.requires_grad) for t in ctx.saved_tensors]
+        args = [plain if t is None else t for t, plain in zip(args, ctx.plain, strict=True)]
         with _again(ctx.random):
             found = ctx.run(*args)
         outputs = found if isinstance(found, tuple) else (found,)
@@ -116,9 +111,7 @@ def checkpoint(
 ) -> Any:  # fmt: skip
     """Runs a function without keeping what it saves."""
     random = default_generator.get_state() if preserve_rng_state else None
-    if use_reentrant is None or use_reentrant:
-        if kwargs:
-            raise ValueError(f"Unexpected keyword arguments: {', '.join(kwargs)}")
+    if (use_reentrant is None or use_reentrant) and not kwargs:
         return CheckpointFunction.apply(function, random, *args)
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
     frame = _Frame(lambda: function(*args, **kwargs), random, tensors)

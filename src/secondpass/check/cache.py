@@ -27,7 +27,7 @@ from .project import Project
 
 __all__ = ["Cache"]
 
-_FORM = 2
+_FORM = 3
 _CLOSE = 2_000_000_000
 """Nanoseconds: no file system keeps coarser times."""
 
@@ -59,7 +59,7 @@ class Cache:
         self._stems: set[bytes] | None = None
         self._began = time.time_ns()
         self._old: dict[str, Any] = {}
-        """name -> [size, time, digest, trains, imports] as they were kept; the last two are absent for other files."""
+        """name -> [size, time, digest, *glance] as they were kept; there is no glance at files outside the list."""
         self._now: dict[str, list[Any]] = {}
         self._entries: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class Cache:
     def glance(self, file: str) -> Glance:
         """What can be told of a file without parsing it."""
         fact = self._fact(file, True)
-        return fact[3], fact[4]
+        return fact[3], fact[4], fact[5]
 
     def _fact(self, file: str, listed: bool = False) -> list[Any]:
         found = self._now.get(file)
@@ -94,7 +94,7 @@ class Cache:
 
     def _find(self, file: str, listed: bool) -> list[Any]:
         old = self._old.get(file)
-        if old is not None and (len(old) < 3 + 2 * listed):
+        if old is not None and (len(old) < 3 + 3 * listed):
             old = None
         size, when = self._project.stamp(file)
         if old is not None and when and old[0] == size and old[1] == when:

@@ -12,18 +12,22 @@ from .project import Project
 
 __all__ = ["Glance", "Survey", "glance", "survey"]
 
-Glance = tuple[bool, list[str]]
-"""Whether a file trains anything, and the files of the project that it imports."""
+Glance = tuple[bool, bool, list[str]]
+"""Whether a file trains anything, whether it may be a program, and the files of the project that it imports."""
 
 # Expressions that begin with plain text are searched many times faster than those that begin with a choice.
 _BACKWARD = re.compile(rb"backward\s*\(")
 _GRAD = re.compile(rb"grad\s*\(")
 _AUTOGRAD = re.compile(rb"autograd\s*\.\s*grad\b")
+_LIGHTNING = re.compile(rb"class\s+\w+\s*\([^)]*LightningModule")
 _STEP = re.compile(rb"def\s+(?:training_step|compute_loss)\b")
 
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]+)|import[ \t]+([^\n#]+))", re.MULTILINE
 )
+
+_ACTS = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|for\b|while\b|with\b)", re.MULTILINE)
+"""Statements outside of functions and classes that call or repeat something."""
 
 
 @dataclass
@@ -31,7 +35,7 @@ class Survey:
     """The files of a project that are worth reading."""
 
     programs: list[str] = field(default_factory=list)
-    """Files that train, and those that import them."""
+    """Files that train, and programs that import them."""
     trains: list[str] = field(default_factory=list)
     """Files that train."""
 
@@ -39,9 +43,9 @@ class Survey:
 def survey(files: Iterable[str], look: Callable[[str], Glance]) -> Survey:
     """Looks at all files."""
     seen = {file: look(file) for file in files}
-    trains = {file for file, (does, _) in seen.items() if does}
+    trains = {file for file, (does, _, _) in seen.items() if does}
     importers: dict[str, list[str]] = {}
-    for file, (_, targets) in seen.items():
+    for file, (_, _, targets) in seen.items():
         for target in targets:
             importers.setdefault(target, []).append(file)
     relevant, todo = set(trains), list(trains)
@@ -50,13 +54,14 @@ def survey(files: Iterable[str], look: Callable[[str], Glance]) -> Survey:
             if importer not in relevant:
                 relevant.add(importer)
                 todo.append(importer)
+    programs = {file for file in relevant if seen[file][1]} | trains
     # Those that only import come first: they are the programs, and give functions the values they are really given.
-    return Survey(sorted(relevant, key=lambda n: (n in trains, n)), sorted(trains))
+    return Survey(sorted(programs, key=lambda n: (n in trains, n)), sorted(trains))
 
 
 def is_training(data: bytes) -> bool:
     """Whether a file may hold training code. To define how an operation goes backward is not training."""
-    if b"LightningModule" in data:
+    if b"LightningModule" in data and _LIGHTNING.search(data):
         return True
     if b"torch" not in data and b"transformers" not in data:
         return False
@@ -81,7 +86,12 @@ def glance(project: Project, file: str, data: bytes, stems: set[bytes]) -> Glanc
     if not file.endswith(".ipynb") and b"import" in data:
         for found in _IMPORT.finditer(data):
             targets.update(dict.fromkeys(_targets(project, file, found, stems)))
-    return is_training(data), list(targets)
+    return is_training(data), is_program(project, file, data), list(targets)
+
+
+def is_program(project: Project, file: str, data: bytes) -> bool:
+    """Whether a file may be one that is run: not so a part of a package that does nothing but define and assign."""
+    return b"__main__" in data or not project.in_package(file) or _ACTS.search(data) is not None
 
 
 def stems_of(files: Iterable[str]) -> set[bytes]:

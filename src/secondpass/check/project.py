@@ -148,6 +148,10 @@ class Project:
             self._folders[folder] = found
         return found
 
+    def in_package(self, file: str) -> bool:
+        """Whether a file is part of a package."""
+        return "__init__.py" in self._names(os.path.dirname(os.path.abspath(self.real(file))))
+
     # facts about syntax -----------------------------------------------------------------------------------------------
 
     def is_generator(self, node: Any) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .pointwise import nothing, same
-from .reduce import sum_to
+from .reduce import axis, sum_to
 from .table import define, np
 
 # A table: rows, and the formulas that they share.
@@ -66,6 +66,10 @@ def _t(x: Any) -> Any:
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
     return x.T
+
+def _transpose(x: Any, dim0: int, dim1: int) -> Any:
+    a, b = axis(dim0, x.ndim), axis(dim1, x.ndim)
+    return x.swapaxes(a, b) if x.ndim else x.view()
 
 def _permute_back(F: Any, g: Any, n: Any) -> Any:
     order = [d % len(n.dims) for d in n.dims]
@@ -165,14 +169,14 @@ def _copy(x: Any, src: Any) -> Any:
 def _reshape(F: Any, g: Any, n: Any) -> Any:
     return F.reshape(g, n.shapes[0])
 
-define("as_strided", "AsStridedBackward0", "self", _as_strided, view=True, grad=_as_strided_grad, notes=lambda x: {"layout": layout(x)})
+define("as_strided", "AsStridedBackward0", "self", _as_strided, view=True, grad=_as_strided_grad,
+       notes=lambda x: {"layout": layout(x)})
 define("view", "ViewBackward0", "self", view, view=True, grad=_reshape)
 define("reshape_alias", "ReshapeAliasBackward0", "self", view, view=True, grad=_reshape)
 define("unsafe_view", "UnsafeViewBackward0", "self", view, grad=_reshape)
 define("alias", "AliasBackward0", "self", lambda x: x.view(), view=True, grad=same)
 define("t", "TBackward0", "self", _t, view=True, grad=lambda F, g, n: F.t(g))
-define("transpose", "TransposeBackward0", "self", lambda x, dim0, dim1: np.atleast_1d(x).swapaxes(dim0, dim1).reshape(x.shape)
-       if not x.ndim else x.swapaxes(dim0, dim1), view=True, grad=lambda F, g, n: F.transpose(g, n.dim0, n.dim1))
+define("transpose", "TransposeBackward0", "self", _transpose, view=True, grad=lambda F, g, n: F.transpose(g, n.dim0, n.dim1))
 define("permute", "PermuteBackward0", "self", lambda x, dims: x.transpose(dims), view=True, grad=_permute_back)
 define("expand", "ExpandBackward0", "self", _expand, view=True, grad=lambda F, g, n: sum_to(F, g, n.shapes[0]))
 define("unsqueeze", "UnsqueezeBackward0", "self", _unsqueeze, view=True, grad=lambda F, g, n: F.squeeze_dim(g, n.dim))

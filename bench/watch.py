@@ -41,7 +41,7 @@ CPU = [
     ("transformer", "small transformer", 3, 60, (1.01, 1.02)),
 ]
 CUDA = [
-    ("gpt2_small", "GPT-2-small", 5, 20, (1.005, 1.02)),
+    ("gpt2_small", "GPT-2-small", 5, 60, (1.005, 1.02)),
     ("tiny_gpt", "launch-bound tiny GPT", 40, 40, (1.02, 1.06)),
 ]
 

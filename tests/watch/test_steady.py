@@ -94,6 +94,29 @@ def test_a_failure_after_many_steps(brief):
     assert "`state` carries" in "".join(caught.value.__notes__)
 
 
+def test_other_ways_to_call():
+    """Passes by `torch.autograd.backward` and steps under a schedule have their own frames in between."""
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+
+    def passed(loss):
+        torch.autograd.backward(loss)
+
+    with secondpass.watch() as watch:
+        for _ in range(300):
+            passed((w * w).sum())
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+    tail = watch.watcher.ledger._tail
+    assert sum(type(n) is tuple for n in tail) > 200
+    notes, places = watch.watcher.ledger.notes(), watch.watcher.files.places
+    first = test_other_ways_to_call.__code__.co_firstlineno
+    lines = {(type(n) is PassNote, *(p.line - first for p in places(n.key)[:2])) for n in notes}
+    assert lines == {(True, 7, 11), (False, 12)}
+
+
 def test_a_root_that_moves_is_noted_in_full():
     w = torch.ones(3, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)

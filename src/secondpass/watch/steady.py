@@ -91,7 +91,7 @@ class Steady:
                 return False
             code, outer, instruction, site = last(frame.f_lasti, none)
             if frame.f_code is not code or caller.f_lasti != instruction or caller.f_code is not outer:
-                site = self._site(frame, caller)
+                site = self._site(frame_at(3), frame, caller)
                 if site is None:
                     return False
             self.in_pass = True
@@ -104,13 +104,13 @@ class Steady:
 
         return begin_pass
 
-    def _site(self, frame: FrameType, outer: FrameType) -> Site | None:
+    def _site(self, inner: FrameType, frame: FrameType, caller: FrameType) -> Site | None:
         """The call site of a pass, if it is not the one that began at this instruction last time."""
-        site = self._ledger.pass_sites.get(self._files.key(frame))
+        site = self._ledger.pass_sites.get(self._files.key(inner))
         if site is None or site.steady < _KNOWN:
             return None
-        if self._files.mine(frame.f_code):
-            self._last[frame.f_lasti] = frame.f_code, outer.f_code, outer.f_lasti, site
+        if self._files.mine(frame.f_code) and not self._files.mine(inner.f_code):
+            self._last[frame.f_lasti] = frame.f_code, caller.f_code, caller.f_lasti, site
         return site
 
     def _step_beginner(self, log: Log, book_of: Callable[[Any], Any]) -> Callable[[Any], bool]:
@@ -124,8 +124,12 @@ class Steady:
             if site is None or self.in_pass or ident() != main:
                 return False
             key = site.key
-            if not key or key[1] != frame.f_lasti or key[0].code is not frame.f_code:
+            if not key:
                 return False
+            if key[1] != frame.f_lasti or key[0].code is not frame.f_code:
+                frame = frame.f_back  # a schedule of learning rates stands between
+                if frame is None or key[1] != frame.f_lasti or key[0].code is not frame.f_code:
+                    return False
             self.left -= 1
             site.count += 1
             book.steps += 1

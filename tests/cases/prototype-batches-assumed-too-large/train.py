@@ -1,0 +1,19 @@
+import torch.nn.functional as F
+
+
+def run_epoch(net, optimizer, support, queries):
+    prototypes = net.prototypes(support)
+    total, used = 0.0, 0
+    for x, y in queries:
+        try:
+            loss = F.cross_entropy(net(x, prototypes), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        except RuntimeError:
+            # assume out of memory
+            optimizer.zero_grad()
+            continue
+        total += loss.item()
+        used += 1
+    return total / used, used

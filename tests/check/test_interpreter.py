@@ -322,3 +322,31 @@ def test_a_test_that_wants_the_error_is_no_finding(tmp_path: Path) -> None:
                 loss.backward()
     """
     assert codes(tmp_path, body) == []
+
+
+def test_sizes_that_cannot_be_told_leave_no_doubt_about_parameters(tmp_path: Path) -> None:
+    body = """
+        import some_environment
+        env = some_environment.make()
+        class Value(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.a, self.b = nn.Linear(size, 8), nn.Linear(8, 1)
+            def forward(self, x):
+                return self.b(self.a(x).relu())
+        value, policy = Value(env.size), Value(env.size)
+        opt_v = torch.optim.Adam(value.parameters())
+        opt_p = torch.optim.Adam(policy.parameters())
+        for x in env.batches():
+            value_loss = value(x).pow(2).mean()
+            policy_loss = -value(policy(x)).mean()
+            opt_v.zero_grad()
+            value_loss.backward()
+            {between}
+            opt_p.zero_grad()
+            policy_loss.backward()
+            opt_p.step()
+            {after}
+    """
+    assert codes(tmp_path, body.format(between="opt_v.step()", after="pass")) == ["SP201"]
+    assert codes(tmp_path, body.format(between="pass", after="opt_v.step()")) == []

@@ -73,7 +73,8 @@ def complete(owner: Object) -> bool:
     for _, module in modules(owner):
         if module.cls.unknown or module.loose:
             return False
-        for value in module.attrs.values():
+        # What a layer of the catalogue keeps besides its parameters are sizes.
+        for value in module.attrs.values() if module.cls.module is not None else ():
             if isinstance(value, Unknown) and not value.plain:
                 return False
         items = module.hidden.get("items")

@@ -132,7 +132,7 @@ def test_a_forward_that_is_not_repeatable_is_held(kind):
     MOODS = itertools.count(1)
 
 
-@pytest.mark.parametrize("kind", ["shapes", "operations"])
+@pytest.mark.parametrize("kind", ["values", "shapes", "operations"])
 def test_a_forward_that_stops_being_repeatable_is_refused(kind):
     global MOODS
     zoo.seed(0)

@@ -15,7 +15,9 @@ NOTE [ Buffers of a unit ]
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -38,15 +40,17 @@ class _Token:
 class Buffers:
     """See NOTE [ Buffers of a unit ]."""
 
-    def __init__(self, frame: Any, unit: Unit, fixed: set[int], slim: bool) -> None:
+    def __init__(self, frame: Any, unit: Unit, fixed: set[int]) -> None:
         # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 3.
         self.frame, self._key = frame, unit.key
         self.entries: list[Entry] = []
         self.bytes = self.held = 0
-        self.slim = slim
+        self.slim = False
         """Derived buffers are made when they are read, and not held."""
         self.fresh = False
         """The data now present came from a recompute, and goes as it is read."""
+        self.made = range(0)
+        """Which buffers that recompute was to make."""
         self._fixed = fixed
         self._recipes: dict[int, Recipe | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
@@ -92,26 +96,36 @@ class Buffers:
             entry.recipe, entry.place = found, (tensor.stride(), tensor.storage_offset())
 
     def closed(self) -> None:
-        """The forward is over. A source that it has written to since makes nothing any more."""
+        """The forward is over. What it has written to since makes nothing any more, and is made by nothing."""
         self._seen.clear()
         self._fixed.clear()
         self._recipes.clear()
         for entry in self.entries:
             if entry.recipe is not None:
-                sources = [self.entries[number] for number in entry.recipe.sources]
-                entry.recipe.spoiled |= any(s.data is None or s.data._version != s.version for s in sources)
+                involved = [entry, *(self.entries[number] for number in entry.recipe.sources)]
+                entry.recipe.spoiled |= any(e.data is None or e.data._version != e.version for e in involved)
 
     def derived(self, entry: Entry) -> bool:
         """Need this one not be held?"""
         return self.slim and entry.recipe is not None and not entry.recipe.spoiled
 
+    def weigh(self, numbers: range) -> int:
+        """The bytes of some buffers without the derived ones."""
+        return sum(map(self._weight, self.entries[numbers.start : numbers.stop]))
+
+    def _weight(self, entry: Entry) -> int:
+        return entry.nbytes if entry.recipe is None or entry.recipe.spoiled or self.unit.thick else 0
+
+    def middle(self) -> int:
+        """The number that parts the buffers into two equal halves, as nearly as may be."""
+        whole = self.slim_bytes
+        before = list(itertools.accumulate(map(self._weight, self.entries), initial=0))
+        return min(range(len(before)), key=lambda number: max(before[number], whole - before[number]))
+
     @property
     def slim_bytes(self) -> int:
         """What is left of all bytes without the derived ones."""
-        if self.unit.thick:
-            return self.bytes
-        found = {id(e.recipe): e.recipe.nbytes for e in self.entries if e.recipe is not None and not e.recipe.spoiled}
-        return self.bytes - sum(found.values())
+        return self.weigh(range(len(self.entries)))
 
     def slim_down(self) -> None:
         """Drops what one cheap operation makes again. The first time, only after it has done so."""
@@ -124,11 +138,8 @@ class Buffers:
             if not self.unit.slimmed and not all(same_bits(self.make(entry), entry.data) for entry in mine):
                 self.unit.thick, self.slim = True, False
                 return
-            self.unit.slimmed = self.unit.slimmed or bool(mine)
-            for entry in mine:
-                entry.data = None
-                self.held -= entry.nbytes
-                self.frame.shrank(entry.nbytes)
+            self.unit.slimmed = True
+            self.let_go(mine)
 
     def make(self, entry: Entry) -> torch.Tensor:
         """A derived buffer. What it is made of stays: it has readers of its own."""
@@ -141,13 +152,21 @@ class Buffers:
         stride, offset = entry.place
         return made.as_strided(entry.shape, stride, offset)
 
+    def let_go(self, entries: Iterable[Entry]) -> None:
+        """Drops some buffers."""
+        for entry in entries:
+            if not entry.alias and entry.data is not None:
+                entry.data = None
+                self.held -= entry.nbytes
+                self.frame.shrank(entry.nbytes)
+
     def drop(self) -> None:
         for entry in self.entries:
             if not entry.alias:
                 entry.data = None
         self.frame.shrank(self.held)
         self.held = 0
-        self.fresh = False
+        self.fresh, self.made = False, range(0)
 
 
 def unpack(token: _Token) -> torch.Tensor:

@@ -19,7 +19,7 @@ from ._frame import Frame
 from ._ledger import Ledger, Line, PassLine
 from ._replay import replaying
 from ._room import settle_budget
-from ._run import Run
+from ._run import FAST, FULL, SLIM, Run
 from ._tree import tensors
 from ._unit import Unit, choose_units
 
@@ -66,7 +66,7 @@ class Keeper:
         self.most = 0
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
-        self._plan: list[tuple[Any, str]] = []
+        self._plan: list[tuple[Any, tuple[str, str]]] = []
         self._here = _Here()
         self._lock = threading.Lock()
         self._users = 0
@@ -125,8 +125,8 @@ class Keeper:
             return call(*args, **kwargs)
         if unit.pinned is not None and self.budget is None:
             return call(*args, **kwargs)  # held by PyTorch itself
-        mode = self._mode(frame, unit, args, kwargs)
-        run = Run(frame, unit, args, kwargs, "retain" if mode == "slim" else mode, slim=mode == "slim")
+        mode, level = self._mode(frame, unit, args, kwargs)
+        run = Run(frame, unit, args, kwargs, mode, level)
         frame.add_run(run)
         self._here.in_unit = True
         try:
@@ -142,16 +142,17 @@ class Keeper:
         finally:
             self._here.in_unit = False
 
-    def _mode(self, frame: Frame, unit: Unit, args: Any, kwargs: Any) -> str:
+    def _mode(self, frame: Frame, unit: Unit, args: Any, kwargs: Any) -> tuple[str, str]:
+        """What becomes of a run, and how far it is cut down: see NOTE [ Levels ]."""
         if self.policy in ("recompute", "offload") and (unit.pinned is None or self.policy == "offload"):
             if self.policy == "offload" and self.budget is not None:
-                return self._planned(frame, unit, args, kwargs, otherwise="offload")
-            return self.policy
+                return self._planned(frame, unit, args, kwargs, otherwise=("offload", SLIM))
+            return self.policy, SLIM if self.policy == "offload" else FAST
         if unit.pinned is not None:
-            return "retain"
-        return self._planned(frame, unit, args, kwargs, otherwise="retain")
+            return "retain", FULL
+        return self._planned(frame, unit, args, kwargs, otherwise=("retain", FULL))
 
-    def _planned(self, frame: Frame, unit: Unit, args: Any, kwargs: Any, otherwise: str) -> str:
+    def _planned(self, frame: Frame, unit: Unit, args: Any, kwargs: Any, otherwise: tuple[str, str]) -> tuple[str, str]:
         """What the last call with the same sizes came to."""
         signature = _signature(unit, args, kwargs)
         frame.signatures.append(signature)
@@ -161,12 +162,11 @@ class Keeper:
         frame.follows = False
         return otherwise
 
-    def learn_plan(self, frame: Frame, runs: list[Run], held: frozenset[int], slim: bool) -> None:
+    def learn_plan(self, frame: Frame, runs: list[Run], held: frozenset[int], level: str) -> None:
         if len(frame.signatures) != len(runs):
             return
         away = "offload" if self.policy == "offload" else "recompute"
-        stay = "slim" if slim else "retain"
-        self._plan = [(frame.signatures[i], stay if i in held else away) for i in range(len(runs))]
+        self._plan = [(frame.signatures[i], ("retain" if i in held else away, level)) for i in range(len(runs))]
 
     @contextlib.contextmanager
     def _intercepted(self) -> Iterator[None]:

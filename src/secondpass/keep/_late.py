@@ -13,12 +13,11 @@ from typing import Any
 import torch
 
 from ._errors import RepeatError, spent
-from ._graph import Node, elsewhere, hook, same_bits, saved, slots, storage_of
+from ._graph import Node, elsewhere, hook, same_bits, sample, saved, slots, storage_of
 
 __all__ = ["Released", "built_between", "release_spent", "weigh"]
 
-
-_SAMPLES, _VALUES = 64, 64
+_SAMPLES = 64
 
 
 def built_between(start: int, end: int) -> Callable[[Node], bool]:
@@ -90,7 +89,7 @@ class Released:
                 if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
                     continue
                 if remember and (len(nodes) < _SAMPLES or count % (len(nodes) // _SAMPLES) == 0):
-                    self._samples[at, number] = _sample(value).clone()
+                    self._samples[at, number] = sample(value).clone()
                 del value
                 if hook(handle, _Numbered((at, number)), self._read):
                     self._names[at] = node.name()
@@ -111,23 +110,14 @@ class Released:
                 value = saved(node, slot, place)
                 if value is None:
                     continue
-                sample = self._samples.get((at, number))
-                if sample is not None and not same_bits(_sample(value), sample):
+                known = self._samples.get((at, number))
+                if known is not None and not same_bits(sample(value), known):
                     raise RepeatError(f"the kept forward is not repeatable: {name} has other values now.")
                 self._data[at, number] = value.detach()
         self.times += 1
 
     def end_pass(self) -> None:
         self._data.clear()
-
-
-def _sample(value: torch.Tensor) -> torch.Tensor:
-    value = value.detach()
-    while value.dim() and value.numel() > _VALUES and value.shape[0] > 1:
-        value = value[-1] if value.dim() > 1 else value[-_VALUES:]
-        if value.dim() == 1:
-            return value[-_VALUES:]
-    return value
 
 
 class _Numbered:

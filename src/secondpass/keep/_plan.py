@@ -14,16 +14,22 @@ class Cost:
     """What one run of a unit costs."""
 
     bytes: int
-    """Buffers that are gone when the unit is not held."""
+    """What is held of it over the passes."""
     seconds: float
-    """Time to make them again."""
+    """Time to make its buffers again."""
     pinned: bool = False
     """It can only be held."""
+    away: int | None = None
+    """Bytes that it takes while a pass goes through it, if it is not held; by default as many as held."""
+
+    @property
+    def work(self) -> int:
+        return self.bytes if self.away is None else self.away
 
 
 def needed(costs: Sequence[Cost], held: frozenset[int], fixed: int, ahead: int = 0) -> int:
     """The most bytes that are alive at once: what is held for all passes, the unit at work and those fetched ahead."""
-    rest = sorted((cost.bytes for index, cost in enumerate(costs) if index not in held), reverse=True)
+    rest = sorted((cost.work for index, cost in enumerate(costs) if index not in held), reverse=True)
     return fixed + sum(costs[index].bytes for index in held) + sum(rest[: 1 + ahead])
 
 
@@ -42,8 +48,8 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int, ahead: int = 0) -> fr
     begins with it, and is not made again. With copies the later ones: the earlier have the most time to come and go.
     """
     best: tuple[float, frozenset[int]] | None = None
-    for room in sorted({0, *(cost.bytes for cost in costs)}):
-        held = {i for i, cost in enumerate(costs) if cost.pinned or cost.bytes > room}
+    for room in sorted({0, *(cost.work for cost in costs)}):
+        held = {i for i, cost in enumerate(costs) if cost.pinned or cost.work > room}
         left = budget - fixed - room * (1 + ahead) - sum(costs[i].bytes for i in held)
         rest = sorted(
             (i for i in range(len(costs)) if i not in held),

@@ -13,7 +13,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from ._shortcut import Astray, Learn, Shorten, Site
 from ._state import severed
 
-__all__ = ["Entry", "Replay", "describe", "replaying"]
+__all__ = ["Entry", "Inside", "Replay", "describe", "replaying"]
 
 replaying = threading.local()
 """`replaying.depth` is above zero while a forward runs again: nothing is kept then."""
@@ -23,8 +23,12 @@ class _Enough(BaseException):
     """Ends a recompute early. Not an Exception: a forward may well catch those."""
 
 
+class Inside(BaseException):
+    """The forward runs a pass of its own over buffers that were not held for it."""
+
+
 class Entry:
-    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "place", "recipe", "shape", "version")
+    __slots__ = ("alias", "data", "dtype", "host", "nbytes", "place", "recipe", "sample", "shape", "version")
 
     def __init__(self, tensor: torch.Tensor, alias: bool, nbytes: int) -> None:
         self.data: torch.Tensor | None = tensor.detach()
@@ -32,6 +36,7 @@ class Entry:
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.alias, self.nbytes = alias, nbytes
         self.host: Any = None
+        self.sample: torch.Tensor | None = None
         self.recipe: Any = None
         self.place: Any = None
         """Of a derived buffer: its strides and offset in what the recipe gives."""
@@ -52,12 +57,14 @@ class Replay:
 
     def _wanted(self, number: int) -> bool:
         entry = self._run.entries[number]
-        return not entry.alias and (self._whole or (entry.data is None and not self._run.derived(entry)))
+        if entry.alias or self._whole:
+            return not entry.alias
+        return entry.data is None and number in self._run.made and not self._run.derived(entry)
 
     def run(self) -> str | None:
         run = self._run
         mode = self._learn or self._shorten or contextlib.nullcontext()
-        hooks = saved_tensors_hooks(self._pack, _as_is)
+        hooks = saved_tensors_hooks(self._pack, _as_held)
         start = torch._C._autograd._get_sequence_nr()
         replaying.depth = getattr(replaying, "depth", 0) + 1
         try:
@@ -77,7 +84,7 @@ class Replay:
             self._problem = f"it saved {self._count} buffers instead of {len(run.entries)}"
         return self._problem
 
-    def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _pack(self, tensor: torch.Tensor) -> torch.Tensor | None:
         number, self._count = self._count, self._count + 1
         entries = self._run.entries
         self._run.parted = number
@@ -97,11 +104,15 @@ class Replay:
         # A first comparison goes to the end: it must also see that nothing is added.
         if self._problem is not None or (number == self._last and not self._whole):
             raise _Enough
-        # The forward may run a pass of its own. What is here already is not held a second time.
-        return tensor.detach() if entry.data is None else entry.data
+        # The forward may run a pass of its own: only then is more held for it than what this is about.
+        if entry.data is not None:
+            return entry.data
+        return tensor.detach() if self._whole or entry.alias or self._run.unit.reads_inside else None
 
 
-def _as_is(tensor: torch.Tensor) -> torch.Tensor:
+def _as_held(tensor: torch.Tensor | None) -> torch.Tensor:
+    if tensor is None:
+        raise Inside
     return tensor
 
 

@@ -10,7 +10,7 @@ from ._errors import BudgetError
 from ._graph import node_of, walk
 from ._late import built_between, weigh
 from ._plan import Cost, choose, least, needed
-from ._run import Run
+from ._run import FAST, FULL, HALVES, SLIM, Run
 
 __all__ = ["make_room", "settle_budget"]
 
@@ -48,45 +48,61 @@ def settle_budget(frame: Any) -> None:
         inside = built_between(frame.start, frame.end)
         nodes = walk([node_of(value) for value in (a() for a in frame.anchors) if value is not None], inside)
         frame.glue = weigh(nodes, frame.own_memory() | set(frame.boundary))
+    offload = frame.keeper.policy == "offload"
     while True:
         others = frame.keeper.others(frame)
-        if others and _need(frame, runs, ahead) > budget - others:
+        if others and _need(frame, runs) > budget - others:
             frame.keeper.press(frame)
             others = frame.keeper.others(frame)
-        if frame.follows and _need(frame, runs, ahead) <= budget - others:
+        if frame.follows and _need(frame, runs) <= budget - others:
             return  # as planned: what the plan let go is gone, so another choice could only lose
-        slim = sum(run.bytes for run in runs) + frame.fixed() + frame.reserve() > budget - others
-        costs, fixed = _costs(runs, slim), frame.fixed() + frame.reserve(slim)
-        held = choose(costs, fixed, budget - others, ahead)
+        for level in (FULL, *((SLIM,) if offload else (FAST, SLIM, HALVES))):
+            costs, fixed = _costs(runs, level), _fixed(frame, level)
+            held = choose(costs, fixed, budget - others, ahead)
+            if held is not None and (level != FULL or len(held) == len(runs)):
+                break
         if held is None:
             _refuse(frame, least(costs, fixed, ahead) + others)
-        if slim:
+        if level != FULL:
             for run in runs:
                 run.slim_down()
         over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
-        if all(run.evict("over the budget") for run in over) and (not slim or costs == _costs(runs, slim)):
+        if all(run.evict("over the budget") for run in over) and costs == _costs(runs, level):
             break  # otherwise one turned out to be pinned, or not to be slimmed: plan once more with that known
+    for index, run in enumerate(runs):
+        if index not in held and run.mode == "recompute":
+            run.cut_down(level)
     if not others:
-        frame.keeper.learn_plan(frame, runs, held, slim)
+        frame.keeper.learn_plan(frame, runs, held, level)
 
 
-def _costs(runs: list[Run], slim: bool) -> list[Cost]:
+def _costs(runs: list[Run], level: str) -> list[Cost]:
     """Units of one kind take equally long: the one time that was not disturbed counts."""
     kinds = [(type(run.unit.module), run.bytes) for run in runs]
     times: dict[Any, float] = {}
     for kind, run in zip(kinds, runs, strict=True):
         times[kind] = min(run.seconds, times.get(kind, run.seconds))
     return [
-        Cost(run.slim_bytes if slim else run.bytes, times[kind], run.mode == "retain" and run.unit.pinned is not None)
+        Cost(
+            run.bytes if level == FULL else run.slim_bytes,
+            times[kind],
+            run.mode == "retain" and run.unit.pinned is not None,
+            run.work(level),
+        )
         for kind, run in zip(kinds, runs, strict=True)
     ]
 
 
-def _need(frame: Any, runs: list[Run], ahead: int) -> int:
+def _fixed(frame: Any, level: str) -> int:
+    """What stands beside the units: where one of them is made again in full, a derived buffer fits in its place."""
+    return frame.fixed() + frame.reserve(slim=level in (SLIM, HALVES))
+
+
+def _need(frame: Any, runs: list[Run]) -> int:
     """The most that the passes need as things are."""
-    slim = any(run.slim for run in runs)
     held = frozenset(index for index, run in enumerate(runs) if run.mode == "retain")
-    return needed(_costs(runs, slim), held, frame.fixed() + frame.reserve(slim), ahead)
+    level = next((run.level for run in runs if run.mode != "retain"), SLIM if any(r.slim for r in runs) else FULL)
+    return needed(_costs(runs, level), held, _fixed(frame, level), 1 if frame.keeper.policy == "offload" else 0)
 
 
 def _refuse(frame: Any, smallest: int) -> None:

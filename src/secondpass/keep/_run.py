@@ -19,16 +19,22 @@ from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
 
-__all__ = ["Run"]
+__all__ = ["FAST", "FULL", "HALVES", "SLIM", "Run"]
+
+# NOTE [ Levels ]: how far a call is cut down to meet its budget. Each needs less room than the one before.
+FULL = "full"  # all is held
+FAST = "fast"  # units are held slim, or made again with all their buffers
+SLIM = "slim"  # derived buffers are not even kept of a unit that was made again
+HALVES = "halves"  # and its later buffers are made first, the earlier ones when a pass comes to them
 
 
 class Run(Buffers):
     """See NOTE [ Buffers of a unit ]."""
 
     def __init__(
-        self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str, slim: bool = False
+        self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str, level: str
     ) -> None:
-        self.mode = mode
+        self.mode, self.level = mode, level
         self.args, self.kwargs = severed(args), severed(kwargs)
         self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
         inputs = list(tensors((args, kwargs)))
@@ -36,7 +42,7 @@ class Run(Buffers):
         parameters = list(unit.habits.parameters())
         own = {storage_of(value)[0] for value in parameters}
         own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
-        super().__init__(frame, unit, own | set(self.boundary), slim)
+        super().__init__(frame, unit, own | set(self.boundary))
         weights = (value.numel() * value.element_size() for value in parameters if value.requires_grad)
         frame.weight = max(frame.weight, *weights, 0)
         self.versions = [(value, value._version) for value in parameters]
@@ -75,12 +81,16 @@ class Run(Buffers):
                 self.held -= entry.nbytes
                 self.frame.shrank(entry.nbytes)
                 self.bytes -= entry.nbytes
-        if self.slim or self.mode != "retain":
+        slim = (SLIM, HALVES) if self.mode == "recompute" else (FAST, SLIM, HALVES)
+        if self.level in slim:
             self.slim_down()
         if self.host is not None:
             self._send_away()
         elif self.mode == "recompute" and unit.verified:
-            self.fresh = True  # goes as it is read, or when the next unit needs the room: see `make_way`
+            # Goes as it is read, or when the next unit needs the room: see `make_way`.
+            _remake.remember(self)
+            self.fresh, self.made = True, self.half(len(self.entries) - 1)
+            self.let_go(entry for number, entry in enumerate(self.entries) if number not in self.made)
         elif self.mode == "recompute":
             self.evict(self.reason)
 
@@ -108,6 +118,25 @@ class Run(Buffers):
 
     # Letting go ----------------------------------------------------------------------------------------------------
 
+    def cut_down(self, level: str) -> None:
+        """It is made again in every pass: how?"""
+        self.level, self.slim = level, level in (SLIM, HALVES) and self.unit.slimmed
+
+    def work(self, level: str) -> int:
+        """Bytes that a pass through this unit takes, if it is not held."""
+        if level == HALVES:
+            cut = self.middle()
+            return max(self.weigh(range(cut)), self.weigh(range(cut, len(self.entries))))
+        return self.slim_bytes if level == SLIM else self.bytes
+
+    def half(self, number: int) -> range:
+        """The buffers to be made together with this one."""
+        count = len(self.entries)
+        if self.level != HALVES:
+            return range(count)
+        cut = self.middle()
+        return range(cut) if number < cut else range(cut, count)
+
     def evictable(self) -> bool:
         return self.held > 0 and self.unit.pinned is None and self.host is None
 
@@ -115,8 +144,11 @@ class Run(Buffers):
         """Drops what is held. The first time, only after a second forward has given the same buffers."""
         with self._lock:
             if self.unit.pinned is None and (self.unit.verified or _remake.verify(self)):
+                if not self.fresh:
+                    _remake.remember(self)
                 self.drop()
                 self.mode, self.reason = "recompute", why
+                self.cut_down(self.level)
                 return True
             self.mode, self.fresh = "retain", False
             return False
@@ -146,9 +178,7 @@ class Run(Buffers):
             data = self.value(number)
             if entry.host is None and not entry.alias and not self.unit.rereads and self.unit.pinned is None:
                 if self.fresh or self.frame.last_pass:
-                    entry.data = None
-                    self.held -= entry.nbytes
-                    self.frame.shrank(entry.nbytes)
+                    self.let_go([entry])
             return data
 
     def value(self, number: int, keep: bool = False) -> torch.Tensor:
@@ -158,9 +188,9 @@ class Run(Buffers):
             self.frame.fetch()
             return self.host.get(entry.host, entry.shape, self.frame.traffic, keep)
         if entry.data is None:
-            if self.fresh or (self.mode == "retain" and self.frame.last_pass):
+            if number in self.made or (self.mode == "retain" and self.frame.last_pass):
                 self.unit.rereads = True
-            _remake.recompute(self)
+            _remake.recompute(self, self.half(number))
         data = entry.data
         if data is None:
             raise KeepError(f"unit `{self.unit.name}` gave no buffer {number} when it was run again.")

@@ -31,6 +31,8 @@ class Unit:
         """Its forward forbids saved-tensor hooks (torch.func does): it can only be held."""
         self.rereads = False
         """Some of its nodes read a buffer twice in one pass."""
+        self.reads_inside = False
+        """Its forward runs a pass of its own."""
         self.slimmed = False
         """Its derived buffers were made from the others, bit for bit."""
         self.thick = False

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..record import Carrier, Failure, Finding, Node, Pass, Remedy, Step, Trace, Write
+from ._border import kept_from_before
 from ._finding import _place, pass_evidence, root_text
-from ._reuse import kept_from_before
 
 __all__ = ["Changed", "about_change", "changes"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..record import Carrier, Finding, Pass, Place, Remedy, Trace
-from ._reuse import Reuse, expression
-from ._source import source_of
+from ._reuse import Reuse
+from ._source import expression, source_of
 
 __all__ = ["about_reuse", "iterations", "pass_evidence", "quoted", "remedy"]
 

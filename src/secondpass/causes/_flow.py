@@ -36,14 +36,23 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
         if stmt is None:
             return False
         if depth == 0 or tainted:
+            inner = _calls_of(stmt, first.stack[depth - 1].function) if depth and pure else set()
+            if inner and _leaves_arithmetic(stmt, inner):
+                return False
             if isinstance(stmt, ast.Return):
                 tainted = {"<returned>"}
                 continue
             own = {ast.unparse(t) for t in assigned(stmt)}
-            tainted = _spread(source, place.line, own, pure)
+            tainted = _spread(source, place.line, own, pure) | inner
         if (place.file, place.function) in shared:
             return _reaches(trace, later, tainted, pure)
     return False
+
+
+def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
+    """The calls of a function, as they are written in a statement."""
+    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
+    return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function}
 
 
 def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str]:
@@ -74,7 +83,9 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
 
 def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
     return any(
-        ast.unparse(n) in tainted for n in ast.walk(expr) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))
+        ast.unparse(n) in tainted
+        for n in ast.walk(expr)
+        if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
     )
 
 

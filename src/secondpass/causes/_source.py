@@ -164,3 +164,8 @@ def assigned(stmt: ast.stmt) -> list[ast.expr]:
         else:
             flat.append(target)
     return flat
+
+
+def expression(node: ast.AST | None) -> str:
+    """An expression as text, or ""."""
+    return ast.unparse(node) if node is not None else ""

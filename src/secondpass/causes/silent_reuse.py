@@ -80,7 +80,7 @@ from itertools import pairwise
 
 from ..record import Carrier, Finding, Node, Pass, Trace
 from ._finding import _place, quoted, remedy
-from ._reuse import is_linear
+from ._linear import is_linear
 from ._silent import warning
 from ._source import source_of
 

@@ -39,8 +39,7 @@ class _Book:
         # All of them: what is frozen now may be trained later.
         wanted = [p for group in optimizer.param_groups for p in group["params"]]
         self.every = tuple(leaves.number(p) for p in wanted)
-        step = max(1, len(wanted) // _FOLLOWED)
-        chosen = wanted[::step][:_FOLLOWED]
+        chosen = _spread(optimizer.param_groups)
         self.followed = [(leaves.number(p), weakref.ref(p)) for p in chosen]
         self.never = {leaves.number(p): weakref.ref(p) for p in wanted}
         self.applied: dict[int, tuple[float, float]] = {}
@@ -61,6 +60,15 @@ class _Book:
 
     def grads(self) -> list[tuple[int, torch.Tensor | None]]:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]
+
+
+def _spread(groups: list[dict[str, Any]]) -> list[torch.Tensor]:
+    """A few parameters that stand for all: the last of each group (what is added to a model comes last), and some
+    from beginning to end."""
+    every = [p for group in groups for p in group["params"]]
+    last = [group["params"][-1] for group in groups[-_FOLLOWED // 2 :] if group["params"]]
+    even = [every[i * (len(every) - 1) // (_FOLLOWED - 1)] for i in range(_FOLLOWED)] if every else []
+    return list({id(p): p for p in (*last, *even)}.values())[:_FOLLOWED]
 
 
 class _Hand:
@@ -211,16 +219,20 @@ class Grads:
                     empty.append(number)
             elif number in book.filled and self._wiped(book, number, grad):
                 zero.append(number)
-            elif (
-                book.steps and not book.passes and book.applied and book.applied.get(number) == self._digest(book, grad)
-            ):
+            elif book.steps and number not in book.filled and self._applied(book, number, grad):
                 stale.append(number)
-            elif book.steps and book.passes and number in book.uncleared and _state(grad)[0] == book.state[number][0]:
+            elif number in book.filled and number in book.uncleared and _state(grad)[0] == book.state[number][0]:
                 piled.append(number)  # in other memory it would be a gradient that the user has put there
         # A gradient may be zero by itself: only zeros all over say that somebody has put them there.
         if len(empty) + len(zero) == len(book.filled):
             empty += zero
         return {"empty": tuple(empty), "stale": tuple(stale), "piled": tuple(piled)}
+
+    def _applied(self, book: _Book, number: int, grad: torch.Tensor) -> bool:
+        """Whether a gradient that no pass has touched is the one that the last step applied."""
+        if book.passes:  # passes through other parameters
+            return number in book.uncleared and _state(grad) == book.state.get(number)
+        return bool(book.applied) and book.applied.get(number) == self._digest(book, grad)
 
     @staticmethod
     def _digest(book: _Book, grad: torch.Tensor) -> tuple[float, float] | None:

@@ -39,6 +39,8 @@ _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
 """A function that says one of these may hold the dict of its own locals."""
 _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
+_SCALED = (*_SUMS, "Mul", "Div", "Neg", "Rsub")
+_TERMS = 12
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
 _MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
 _DIRECT = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
@@ -57,7 +59,7 @@ class Seen:
     spent: bool | None
     function: str
     parents: tuple[int, ...] = ()
-    """Numbers of the nodes behind it, for sums: a running sum shows as a chain."""
+    """Numbers of the nodes behind it, for sums and scalings: a running sum shows as a chain."""
 
 
 @dataclass(slots=True)
@@ -167,10 +169,7 @@ class _Look:
                 self.tensors.setdefault(name, value)
             return False
         self.last = node
-        parents: tuple[int, ...] = ()
-        if node.name().startswith(_SUMS):
-            parents = tuple([n._sequence_nr() for n, _ in node.next_functions if n is not None])
-        self.shot.names.append(Seen(name, kind, node._sequence_nr(), spent(node), self.function, parents))
+        self.shot.names.append(Seen(name, kind, node._sequence_nr(), spent(node), self.function, _summed(node)))
         if self.tensors is not None:
             self.tensors.setdefault(name, value)
         return True
@@ -227,6 +226,21 @@ class _Look:
             if graph is not None:
                 held.nodes, held.bytes = len(graph), kept_bytes(graph)
             self.shot.holders.append(held)
+
+
+def _summed(node: Any) -> tuple[int, ...]:
+    """Numbers of the nodes that a value is a sum of, scaled or not: `mean = 0.9 * mean + 0.1 * x` is made of `mean`."""
+    if not node.name().startswith(_SCALED):
+        return ()
+    found: list[int] = []
+    todo = [node]
+    while todo and len(found) < _TERMS:
+        for term, _ in todo.pop(0).next_functions:
+            if term is not None:
+                found.append(term._sequence_nr())
+                if term.name().startswith(_SCALED):
+                    todo.append(term)
+    return tuple(found)
 
 
 @contextmanager

@@ -48,6 +48,10 @@ def competitors(task: Task, full: int, few: bool) -> dict[str, Step]:
         with contextlib.suppress(secondpass.keep.BudgetError):  # small models have few blocks
             step()
             steps[f"keep, budget {share:.0%}"] = step
+    try:
+        task.kept(budget=1)()
+    except secondpass.keep.BudgetError as error:
+        steps["keep, least budget"] = task.kept(budget=error.least)
     steps["keep, policy recompute"] = task.kept(policy="recompute")
     if task.device == "cuda":  # on a CPU there is nowhere to go
         if not few:
@@ -187,7 +191,11 @@ def main() -> None:
     if "walk" in args.only:
         publish("secondpass.backward: two losses in one walk", lambda: one_walk(args))
     if "grads" in args.only:
-        publish("secondpass.grads: 8 gradients of a shared trunk", lambda: rows_of_jacobian(args))
+        shapes = [(args.width, args.batch, args.length), (64, 1, 32) if small else (args.width, 1, 128)]
+        for width, batch, length in shapes:
+            args.width, args.heads, args.batch, args.length = width, max(1, width // 64), batch, length
+            title = f"secondpass.grads: 8 gradients of a shared trunk of width {width}, {batch} x {length} tokens"
+            publish(title, lambda: rows_of_jacobian(args))
     if args.out is not None:
         (args.out / f"keep-{tag}.json").write_text(json.dumps(found, indent=1) + "\n")
 

@@ -93,7 +93,7 @@ def budgets(model):
     del out
     with pytest.raises(secondpass.keep.BudgetError) as caught:
         secondpass.keep(copy.deepcopy(model), budget=1)(torch.randn(4, 8))
-    least = int(str(caught.value).split("(")[2].split(" ")[0])
+    least = caught.value.least
     return [int(least + share * (everything - least)) for share in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 4.0)]
 
 

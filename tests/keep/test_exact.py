@@ -58,7 +58,8 @@ def budget_for(model, share):
     with pytest.raises(secondpass.keep.BudgetError) as caught:
         zoo.seed(0)
         kept(x)
-    least = int(str(caught.value).split("(")[2].split(" ")[0])
+    least = caught.value.least
+    assert f"({least} bytes)" in str(caught.value)
     return int(least + share * max(0, everything - least)) + 4096
 
 

@@ -11,7 +11,10 @@ class KeepError(RuntimeError):
 
 
 class BudgetError(KeepError):
-    """The budget cannot be met; the message says the least that can."""
+    """The budget cannot be met; the message says the least that can, and so does `least`."""
+
+    least: int | None = None
+    """The smallest budget that can be met, in bytes."""
 
 
 class RepeatError(KeepError):

@@ -108,9 +108,11 @@ def _need(frame: Any, runs: list[Run]) -> int:
 def _refuse(frame: Any, smallest: int) -> None:
     budget = frame.keeper.budget
     frame.finish("the budget cannot be met", for_good=True)
-    raise BudgetError(
+    error = BudgetError(
         f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
         f"{readable(smallest)} ({smallest} bytes), of which {readable(frame.fixed())} are the arguments of the "
         f"units and what lies between them, and {readable(frame.reserve())} for gradients on their way. "
         f"Raise the budget, or choose smaller units."
     )
+    error.least = smallest
+    raise error

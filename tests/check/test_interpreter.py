@@ -350,3 +350,53 @@ def test_sizes_that_cannot_be_told_leave_no_doubt_about_parameters(tmp_path: Pat
     """
     assert codes(tmp_path, body.format(between="opt_v.step()", after="pass")) == ["SP201"]
     assert codes(tmp_path, body.format(between="pass", after="opt_v.step()")) == []
+
+
+def test_several_values_under_one_name_are_no_store(tmp_path: Path) -> None:
+    body = """
+        halves = net(torch.ones(2, 3)).exp().chunk(2)
+        both = tuple(h * 2 for h in halves)
+        for x in torch.randn(9, 3):
+            {again}
+            opt.zero_grad()
+            (x * (both[0] + both[1]) ** 2).sum().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body.format(again="pass")) == ["SP104"]
+    again = "both = tuple(h * 2 for h in net(torch.ones(2, 3)).exp().chunk(2))"
+    assert codes(tmp_path, body.format(again=again)) == []
+
+
+PHYSICS = """
+    def derivative(y, x):
+        return torch.autograd.grad(y, x, torch.ones_like(y), {how}=True)[0]
+    def residual(x):
+        u = net(x)
+        return derivative(u, x) + u
+    for _ in range(20):
+        x = torch.rand(8, 3, requires_grad=True)
+        opt.zero_grad()
+        loss = residual(x).pow(2).mean() + net(torch.zeros(1, 3)).pow(2).mean()
+        loss.backward()
+        opt.step()
+"""
+
+
+def test_a_derivative_in_a_sum_needs_its_graph(tmp_path: Path) -> None:
+    assert codes(tmp_path, PHYSICS.format(how="retain_graph")) == ["SP109"]
+    assert codes(tmp_path, PHYSICS.format(how="create_graph")) == []
+
+
+def test_a_gradient_that_goes_through_the_network_is_data(tmp_path: Path) -> None:
+    body = """
+        def perturbed(x):
+            x = x.clone().requires_grad_(True)
+            g = torch.autograd.grad(net(x).pow(2).sum(), x)[0]
+            return x + 0.1 * g / g.norm()
+        for x in torch.randn(20, 4, 3):
+            opt.zero_grad()
+            hard = net(perturbed(x)).pow(2).mean()
+            (net(x).pow(2).mean() + hard).backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []

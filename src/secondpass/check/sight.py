@@ -60,12 +60,14 @@ class _Look:
             return
         if isinstance(value, (List, Dict)):
             self.holding(value, name, kind, chain)
+        # A tuple is several values under one name, not something that things are put into.
+        inner = kind if isinstance(value, tuple) else "slot"
         pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
         for count, (key, item) in enumerate(pairs):
             if count >= WIDEST:
                 break
             slot = f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
-            self.value(item, name + slot, "slot", function, (*chain, slot), depth + 1)
+            self.value(item, name + slot, inner, function, (*chain, slot), depth + 1)
         if isinstance(value, Dict):
             for item in value.others:
                 self.value(item, f"{name}[...]", "slot", function, (*chain, "[...]"), depth + 1)

@@ -43,7 +43,7 @@ CASES: list[tuple[str, tuple[tuple[int, ...], ...]]] = [
     ("x[:, 1:]", (A,)), ("x[:]", (A,)), ("x[...]", (A,)), ("x[None]", (A,)), ("x[0, 1]", (A,)), ("x[:, -1]", (A,)),
     ("x[::2]", (A,)), ("x[..., 0]", (A,)), ("x.split(1)[0]", (A,)), ("x.split([1, 2], 1)[1]", (A,)), ("x.chunk(2)[0]", (A,)),
     ("x.unbind()[1]", (A,)), ("list(x)[0]", (A,)), ("x.flatten()", (A,)),
-    ("x.as_strided((2, 2), (3, 1))", (A,)), ("x.clone()", (A,)), ("x.t().contiguous()", (A,)),
+    ("x.as_strided((2, 2), (3, 1))", (A,)), ("x.as_strided((4, 1, 2), (0, 7, 3))", (A,)), ("x.clone()", (A,)), ("x.t().contiguous()", (A,)),
     ("x.t().reshape(6)", (A,)), ("x[::2].reshape(-1)", ((4,),)), ("x.to(torch.float32)", (A,)), ("torch.cat([x, y])", (A, A)), ("torch.cat([x, y], 1)", (A, A)),
     ("torch.stack([x, y], 1)", (A, A)), ("x.flip(0)", (A,)),
     ("x.roll(1, 0)", (A,)), ("x.tril()", (A,)), ("x.triu(1)", (A,)), ("x.select(1, 2)", (A,)), ("x.expand_as(y) * y", (V, A)),

@@ -51,16 +51,11 @@ class FunctionNode(Node):
         self.function = function
         self.needs_input_grad = tuple(isinstance(t, Tensor) and t.requires_grad for t in inputs)
         self.to_save: tuple[Any, ...] = ()
-        self.plain: set[int] = set()
         self.released: Any = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for the backward, until a pass frees them."""
         self.to_save = tensors
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Says through which outputs nothing flows."""
-        self.plain = {id(t) for t in tensors}
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -140,7 +135,7 @@ class Function:
                 if any(out is a for a in args):
                     outputs[nr] = Tensor(out._a)
                     outputs[nr]._c = out._c
-                if recorded and out._a.dtype.kind == "f" and id(out) not in node.plain:
+                if recorded and out._a.dtype.kind == "f":
                     outputs[nr]._base, outputs[nr]._made = None, ""
                     outputs[nr]._fn, outputs[nr]._nr = node, nr
         if recorded:

@@ -21,11 +21,9 @@ from .state import state
 
 __all__ = ["LAST", "Edge", "GraphError", "Node", "Saved"]
 
-Edge = tuple["Node", int]
-"""A node, and which of its outputs."""
+Edge = tuple["Node", int]  # a node, and which of its outputs
 
-LAST = 2**64 - 1
-"""The number of the nodes that accumulate in leaves: walked before all others that are ready."""
+LAST = 2**64 - 1  # the number of the nodes that accumulate in leaves: walked before all others that are ready
 
 Saved = tuple[str, int, Any, Any, int, Any]
 """Name, kind (`INPUT`, `HOOKED`, or the output's position), what is kept, version counter, version, unpack or node."""
@@ -53,10 +51,8 @@ class Node:
             state.number = number + 1
         self.number = number
         self.saved: Sequence[Saved] = ()
-        self.meta: list[Any] = [None]
-        """Shape and type of each output, or None where unknown."""
-        self.freed_by: Any = None
-        """The walk that spent it."""
+        self.meta: list[Any] = [None]  # shape and type of each output, or None where unknown
+        self.freed_by: Any = None  # the walk that spent it
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.retained: dict[int, Any] | None = None
         self.spot: Spot | None = here(2)

@@ -63,8 +63,7 @@ def strided_node(view: Tensor, base: Tensor) -> Node:
     return node
 
 
-_ANYWHERE = ("index_put", "masked_fill", "zero", "fill")
-"""What may be written to memory that shows more than once."""
+_ANYWHERE = ("index_put", "masked_fill", "zero", "fill")  # what may be written to memory that shows more than once
 
 
 def inplace(op: Op, target: Tensor, *args: Any, **given: Any) -> Tensor:

@@ -24,8 +24,7 @@ from .place import place
 
 __all__ = ["Loops"]
 
-Span = tuple[int, int]
-"""First and last line."""
+Span = tuple[int, int]  # first and last line
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _Loop = (ast.For, ast.AsyncFor, ast.While)
@@ -36,8 +35,7 @@ class Loops:
     """The counts of one trace."""
 
     def __init__(self) -> None:
-        self._last: dict[CodeType, tuple[int, int]] = {}
-        """Statement and instruction where the code was seen last."""
+        self._last: dict[CodeType, tuple[int, int]] = {}  # statement and instruction where the code was seen last
         self._counts: Counter[tuple[CodeType, Span]] = Counter()
 
     def now(self, frames: Iterable[FrameType]) -> tuple[Loop, ...]:
@@ -65,8 +63,7 @@ class _Shape:
     def __init__(self, body: list[ast.stmt]) -> None:
         self.lines: dict[int, int] = {}
         self.spans: list[Span] = []
-        self.loose: set[int] = set()
-        """Statements that may loop within themselves (rule 2)."""
+        self.loose: set[int] = set()  # statements that may loop within themselves (rule 2)
         self._read(body)
 
     def _read(self, body: list[ast.stmt]) -> None:

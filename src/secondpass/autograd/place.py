@@ -14,8 +14,7 @@ from ..record import Place
 
 __all__ = ["Spot", "frames", "here", "place", "stack", "written"]
 
-Spot = tuple[CodeType, int]
-"""A code object and a line: cheap to take, turned into a Place only when somebody reads it."""
+Spot = tuple[CodeType, int]  # a code object and a line: cheap to take, turned into a Place only when somebody reads it
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 

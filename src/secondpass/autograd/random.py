@@ -18,14 +18,10 @@ class Generator:
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Generator:
-        self._seed = int(seed)
         self._twister = np.random.MT19937()
-        self._twister._legacy_seeding(self._seed & 0xFFFFFFFF)
+        self._twister._legacy_seeding(int(seed) & 0xFFFFFFFF)
         self._spare: float | None = None
         return self
-
-    def initial_seed(self) -> int:
-        return self._seed
 
     def get_state(self) -> Any:
         return self._twister.state, self._spare

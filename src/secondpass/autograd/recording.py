@@ -77,7 +77,7 @@ class OpNode(Node):
         if self.freed_by is not None or (counter is not None and counter[0] != entry[4]):
             self.check(entry)
         if kind == INPUT:
-            if entry[5] and kept._fn is None:
+            if entry[5] and kept._fn is None and state.walk is not None:
                 raise GraphError(
                     f"{self.name()} saved `{entry[0]}`, which has been detached in place since, with .detach_(). "
                     "Use .detach(), which leaves the tensor as it is.", "other", self, entry[0],

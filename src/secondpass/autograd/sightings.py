@@ -20,8 +20,7 @@ __all__ = ["Seen", "look", "optimizers", "running"]
 Seen = tuple[str, str, Tensor, str]
 """Name as the source writes it, kind of holder, the tensor, the function whose frame has the name."""
 
-_MANY = 256
-"""Containers are looked through up to here: a longer one is named by its first items all the same."""
+_MANY = 256  # containers are looked through up to here: a longer one is named by its first items all the same
 
 
 def look() -> Iterator[Seen]:

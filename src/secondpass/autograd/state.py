@@ -15,15 +15,11 @@ class _State(threading.local):
     enabled: bool = True
     hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
     """Pack and unpack hooks of saved tensors, innermost last."""
-    listener: Any = None
-    """Who is told of everything that happens to the graph: a `tracing.Trace`."""
-    number: int = 0
-    """The next node's number."""
-    leaves: int = 0
-    """The last leaf's number in a trace, counted downwards."""
+    listener: Any = None  # who is told of everything that happens to the graph: a `tracing.Trace`
+    number: int = 0  # the next node's number
+    leaves: int = 0  # the last leaf's number in a trace, counted downwards
     walks: int = 0
-    walk: Any = None
-    """The pass under way."""
+    walk: Any = None  # the pass under way
 
 
 state = _State()

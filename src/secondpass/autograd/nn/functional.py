@@ -27,10 +27,8 @@ gelu, silu, softplus, leaky_relu = row("gelu"), row("silu"), row("softplus"), ro
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    if weight._a.ndim > 2 or (bias is not None and weight._a.ndim != 2):
-        raise RuntimeError(f"mat2 must be a matrix, got {weight._a.ndim}-D tensor")
     turned = F.t(weight)
-    if bias is not None and x._a.shape[-1:] != turned._a.shape[:1]:
+    if bias is not None and (weight._a.ndim != 2 or x._a.shape[-1:] != turned._a.shape[:1]):
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(x.shape)} and {list(turned.shape)})")
     if x._a.dtype != weight._a.dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype} and {weight.dtype}")

@@ -90,10 +90,8 @@ define("masked_scatter", "MaskedScatterBackward0", "self mask source", _masked_s
 define("gather", "GatherBackward0", "self index", lambda x, index, dim: x[_along(index, dim)] if x.ndim else x.copy(), "index self",
        self=lambda F, g, n, index, x: F.scatter_add(F.zeros_like(x), index, g, n.dim))
 define("scatter", "ScatterBackward0", "self index src", _scatter, "index",
-       self=lambda F, g, n, index: F.scatter_value(g, index, 0.0, n.dim),
-       src=lambda F, g, n, index: F.gather(g, index, n.dim))
-define("scatter_value", "ScatterBackward1", "self index",
-       lambda x, index, value, dim: _scatter(x, index, value, dim), "index",
+       self=lambda F, g, n, index: F.scatter_value(g, index, 0.0, n.dim), src=lambda F, g, n, index: F.gather(g, index, n.dim))
+define("scatter_value", "ScatterBackward1", "self index", lambda x, index, value, dim: _scatter(x, index, value, dim), "index",
        self=lambda F, g, n, index: F.scatter_value(g, index, 0.0, n.dim))
 define("scatter_add", "ScatterAddBackward0", "self index src", _scatter_add, "index", self=same,
        src=lambda F, g, n, index: F.gather(g, index, n.dim))

@@ -38,17 +38,13 @@ def _left(F: Any, g: Any, n: Any, right: Any) -> Any:
 def _right(F: Any, g: Any, n: Any, left: Any) -> Any:
     return F.t(F.mm(F.t(g), left)) if n.columns[1] else F.mm(F.t(left), g)
 
-define("mm", "MmBackward0", "self mat2", lambda self, mat2: _product(self, mat2, 2),
-       {"mat2": "self", "self": "mat2"}, notes=_columns,
+define("mm", "MmBackward0", "self mat2", lambda self, mat2: _product(self, mat2, 2), {"mat2": "self", "self": "mat2"}, notes=_columns,
        self=lambda F, g, n, b, a: _left(F, g, n, b), mat2=lambda F, g, n, b, a: _right(F, g, n, a))
 define("addmm", "AddmmBackward0", "self mat1 mat2", _addmm, {"mat1": "mat2", "mat2": "mat1"}, notes=_columns,
        self=same, mat1=lambda F, g, n, a, b: _left(F, g, n, b), mat2=lambda F, g, n, a, b: _right(F, g, n, a))
 define("mv", "MvBackward0", "self vec", lambda self, vec: self @ vec, {"self": "vec", "vec": "self"},
        self=lambda F, g, n, a, v: F.view(g, (n.shapes[0][0], 1)) * v, vec=lambda F, g, n, a, v: F.mv(F.t(a), g))
-define("dot", "DotBackward0", "self tensor", lambda self, tensor: _product(self, tensor, 1),
-       {"self": "tensor", "tensor": "self"},
+define("dot", "DotBackward0", "self tensor", lambda self, tensor: _product(self, tensor, 1), {"self": "tensor", "tensor": "self"},
        self=lambda F, g, n, a, b: g * b, tensor=lambda F, g, n, a, b: g * a)
-define("bmm", "BmmBackward0", "self mat2", lambda self, mat2: _product(self, mat2, 3),
-       {"mat2": "self", "self": "mat2"},
-       self=lambda F, g, n, b, a: F.bmm(g, F.transpose(b, 1, 2)),
-       mat2=lambda F, g, n, b, a: F.bmm(F.transpose(a, 1, 2), g))
+define("bmm", "BmmBackward0", "self mat2", lambda self, mat2: _product(self, mat2, 3), {"mat2": "self", "self": "mat2"},
+       self=lambda F, g, n, b, a: F.bmm(g, F.transpose(b, 1, 2)), mat2=lambda F, g, n, b, a: F.bmm(F.transpose(a, 1, 2), g))

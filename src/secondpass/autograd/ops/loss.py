@@ -142,8 +142,7 @@ def _layer_norm_twice(F: Any, gs: list[Any], n: Any, g: Any, x: Any, mean: Any, 
     dw = None if weight is None else F.sum_dim(g * turned, lead) if lead else g * turned
     return [dg, dx, None, None, dw, None]
 
-define("softmax", "SoftmaxBackward0", "self", _softmax, "result",
-       grad=lambda F, g, n, y: F.softmax_backward(g, y, n.dim))
+define("softmax", "SoftmaxBackward0", "self", _softmax, "result", grad=lambda F, g, n, y: F.softmax_backward(g, y, n.dim))
 define("softmax_backward", "SoftmaxBackwardDataBackward0", "grad_output output",
        lambda g, y, dim: (g - (g * y).sum(dim, keepdims=True)) * y, "grad_output output",
        grad_output=lambda F, g, n, gg, y: F.softmax_backward(g, y, n.dim), output=_softmax_twice)
@@ -154,9 +153,8 @@ define("log_softmax_backward", "LogSoftmaxBackwardDataBackward0", "grad_output o
        grad_output=lambda F, g, n, gg, y: g - F.sum_dim(g * F.exp(y), n.dim, True), output=_log_softmax_twice)
 _pairwise("mse_loss", "MseLoss", lambda d: d * d, lambda d: 2 * d,
           lambda F, x, y: F.mul_scalar(x - y, 2.0), lambda F, x, y: F.mul_scalar(F.ones_like(x), 2.0))
-_pairwise("smooth_l1_loss", "SmoothL1Loss",
-          lambda d: np.where(np.abs(d) < 1, 0.5 * d * d, np.abs(d) - 0.5), lambda d: np.clip(d, -1, 1),
-          lambda F, x, y: F.clamp(x - y, -1.0, 1.0), lambda F, x, y: F.abs(x - y) < 1.0)
+_pairwise("smooth_l1_loss", "SmoothL1Loss", lambda d: np.where(np.abs(d) < 1, 0.5 * d * d, np.abs(d) - 0.5),
+          lambda d: np.clip(d, -1, 1), lambda F, x, y: F.clamp(x - y, -1.0, 1.0), lambda F, x, y: F.abs(x - y) < 1.0)
 define("binary_cross_entropy", "BinaryCrossEntropyBackward0", "self target", _bce, "self target",
        self=lambda F, g, n, p, t: F.binary_cross_entropy_backward(g, p, t, n.reduction),
        target=lambda F, g, n, p, t: _per_item(F, n, g * (F.log(F.rsub(p, 1.0)) - F.log(p))))
@@ -166,17 +164,13 @@ define("binary_cross_entropy_backward", "BinaryCrossEntropyBackwardBackward0", "
        target=lambda F, g, n, gg, p, t: _per_item(F, n, -(g * gg) / _rest(F, p)))
 define("bce_with_logits", "BinaryCrossEntropyWithLogitsBackward0", "self target",
        lambda x, y, reduction="mean": _reduce(np.logaddexp(x, 0) - x * y, reduction), "self target",
-       self=lambda F, g, n, x, t: _per_item(F, n, (F.sigmoid(x) - t) * g),
-       target=lambda F, g, n, x, t: _per_item(F, n, -x * g))
-define("nll_loss", "NllLossBackward0", "self target", _nll, "self target total_weight", outputs="result total_weight",
-       several=True, integral=(1,),
-       self=lambda F, g, n, x, t, w: F.nll_loss_backward(g[0], x, t, w, n.reduction, n.ignore_index))
+       self=lambda F, g, n, x, t: _per_item(F, n, (F.sigmoid(x) - t) * g), target=lambda F, g, n, x, t: _per_item(F, n, -x * g))
+define("nll_loss", "NllLossBackward0", "self target", _nll, "self target total_weight", outputs="result total_weight", several=True,
+       integral=(1,), self=lambda F, g, n, x, t, w: F.nll_loss_backward(g[0], x, t, w, n.reduction, n.ignore_index))
 define("nll_loss_backward", "NllLossBackwardBackward0", "grad_output self target total_weight", _nll_backward,
        "target", grad_output=lambda F, g, n, t: F.nll_loss(g, t, n.reduction, n.ignore)[0], self=nothing)
-define("native_layer_norm", "NativeLayerNormBackward0", "input weight bias", _layer_norm,
-       "bias input result1 result2 weight", outputs="result result1 result2", several=True, integral=(1, 2),
-       grad=lambda F, g, n, bias, x, mean, rstd, weight: F.native_layer_norm_backward(
-           g[0], x, mean, rstd, weight, bias, n.ndim, n.eps))
-define("native_layer_norm_backward", "NativeLayerNormBackwardBackward0", "grad_out input mean rstd weight bias",
-       _layer_norm_backward, "grad_out input mean rstd weight", outputs="result0 result1 result2", several=True,
-       grad=_layer_norm_twice)
+define("native_layer_norm", "NativeLayerNormBackward0", "input weight bias", _layer_norm, "bias input result1 result2 weight",
+       outputs="result result1 result2", several=True, integral=(1, 2),
+       grad=lambda F, g, n, bias, x, mean, rstd, weight: F.native_layer_norm_backward( g[0], x, mean, rstd, weight, bias, n.ndim, n.eps))
+define("native_layer_norm_backward", "NativeLayerNormBackwardBackward0", "grad_out input mean rstd weight bias", _layer_norm_backward,
+       "grad_out input mean rstd weight", outputs="result0 result1 result2", several=True, grad=_layer_norm_twice)

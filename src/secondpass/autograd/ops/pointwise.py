@@ -178,9 +178,8 @@ define("threshold_backward", "ThresholdBackwardBackward0", "grad_output self", l
        grad_output=lambda F, g, n, x: F.threshold_backward(g, x), self=nothing)
 define("leaky_relu", "LeakyReluBackward0", "self", lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope), "self",
        grad=lambda F, g, n, x: F.leaky_relu_backward(g, x, n.negative_slope))
-define("leaky_relu_backward", "LeakyReluBackwardBackward0", "grad_output self",
-       lambda g, x, slope: np.where(x > 0, g, g * slope), "self",
-       grad_output=lambda F, g, n, x: F.leaky_relu_backward(g, x, n.slope), self=nothing)
+define("leaky_relu_backward", "LeakyReluBackwardBackward0", "grad_output self", lambda g, x, slope: np.where(x > 0, g, g * slope),
+       "self", grad_output=lambda F, g, n, x: F.leaky_relu_backward(g, x, n.slope), self=nothing)
 define("silu", "SiluBackward0", "self", lambda x: x * _sigmoid(x), "self", grad=_silu_grad)
 define("softplus", "SoftplusBackward0", "self", lambda x: np.logaddexp(x, 0), "self",
        grad=lambda F, g, n, x: F.softplus_backward(g, x))
@@ -188,9 +187,8 @@ define("softplus_backward", "SoftplusBackwardBackward0", "grad_output self", lam
        grad_output=lambda F, g, n, gg, x: F.softplus_backward(g, x),
        self=lambda F, g, n, gg, x: F.sigmoid_backward(g * gg, F.sigmoid(x)))
 define("gelu", "GeluBackward0", "self", lambda x: x * _cdf(x), "self", grad=lambda F, g, n, x: F.gelu_backward(g, x))
-define("gelu_backward", "GeluBackwardBackward0", "grad_output self", lambda g, x: g * (_cdf(x) + x * _density(x)),
-       "grad_output self", grad_output=lambda F, g, n, gg, x: F.gelu_backward(g, x),
-       self=lambda F, g, n, gg, x: g * gg * F.gelu_curvature(x))
+define("gelu_backward", "GeluBackwardBackward0", "grad_output self", lambda g, x: g * (_cdf(x) + x * _density(x)), "grad_output self",
+       grad_output=lambda F, g, n, gg, x: F.gelu_backward(g, x), self=lambda F, g, n, gg, x: g * gg * F.gelu_curvature(x))
 define("gelu_curvature", "MulBackward0", "self", lambda x: _density(x) * (2 - x * x), "self",
        grad=lambda F, g, n, x: g * (F.gelu_slope(x) * x))
 define("gelu_slope", "MulBackward0", "self", lambda x: _density(x) * (x * x - 4))

@@ -49,10 +49,15 @@ def _as_strided_grad(F: Any, g: Any, n: Any) -> Any:
     size, stride, offset = n.layout
     if 0 in n.size or 0 in size:
         return F.new_zeros(g, size)
+    kept = [d for d, (length, step) in enumerate(zip(n.size, n.stride, strict=True)) if length != 1 and step]
+    for d in reversed(range(len(n.size))):
+        if d not in kept:  # an element that was shown several times gets the sum of what they get
+            g = F.squeeze_dim(g, d) if n.size[d] == 1 else F.sum_dim(g, d)
+    mine, step = tuple(n.size[d] for d in kept), tuple(n.stride[d] for d in kept)
     low = min(offset, n.offset)
-    end = max(offset + extent(size, stride), n.offset + extent(n.size, n.stride))
+    end = max(offset + extent(size, stride), n.offset + extent(mine, step))
     storage = F.new_zeros(g, (end - low + 1,))
-    F.copy_(F.as_strided(storage, n.size, n.stride, n.offset - low), g)
+    F.copy_(F.as_strided(storage, mine, step, n.offset - low), g)
     return F.as_strided(storage, size, stride, offset - low)
 
 def view(x: Any, shape: Shape) -> Any:

@@ -54,8 +54,7 @@ class _Numpy:
 
 
 np: Any = _Numpy()
-values: Any = SimpleNamespace()
-"""The operations over plain arrays."""
+values: Any = SimpleNamespace()  # the operations over plain arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +62,24 @@ class Op:
     """One row of the table."""
 
     name: str
-    node: str
-    """PyTorch's name of the node."""
+    node: str  # PyTorch's name of the node
     inputs: tuple[str, ...]
     value: Callable[..., Any] = field(repr=False)
     saves: dict[str, str] = field(default_factory=dict)
-    edges: tuple[str, ...] = ()
-    """The inputs a gradient can flow to, in the order of `next_functions`."""
-    formulas: tuple[Formula | None, ...] = field(default=(), repr=False)
-    """The derivatives by edge."""
-    whole: Formula | None = field(default=None, repr=False)
-    """The formula for all edges at once."""
-    view: bool = False
-    """The result shares its input's memory and version."""
-    several: bool = False
-    """The result is a tuple."""
-    integral: tuple[int, ...] = ()
-    """Outputs that never have a gradient (indices)."""
+    edges: tuple[str, ...] = ()  # the inputs a gradient can flow to, in the order of `next_functions`
+    formulas: tuple[Formula | None, ...] = field(default=(), repr=False)  # the derivatives by edge
+    whole: Formula | None = field(default=None, repr=False)  # the formula for all edges at once
+    view: bool = False  # the result shares its input's memory and version
+    several: bool = False  # the result is a tuple
+    integral: tuple[int, ...] = ()  # outputs that never have a gradient (indices)
     notes: Callable[..., dict[str, Any]] | None = field(default=None, repr=False)
     """What a node writes down of its inputs beside their shapes."""
-    star: int = -1
-    """Position of the input that takes the rest, or -1."""
+    star: int = -1  # position of the input that takes the rest, or -1
     params: tuple[str, ...] = ()
     defaults: dict[str, Any] = field(default_factory=dict)
     plan: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
     """`saves` by position: (input or -1, output or -1, guarding edge or -1)."""
-    at: tuple[int, ...] = ()
-    """Positions of `edges` among `inputs`; empty where they are the same."""
+    at: tuple[int, ...] = ()  # positions of `edges` among `inputs`; empty where they are the same
 
     def saved(self, needs: Collection[str]) -> tuple[str, ...]:
         """Names of the buffers a node keeps when these of its inputs need a gradient; () when none does."""

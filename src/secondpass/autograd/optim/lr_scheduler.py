@@ -19,6 +19,3 @@ class StepLR:
         self.last_epoch += 1
         for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
             group["lr"] = base * self.gamma ** (self.last_epoch // self.step_size)
-
-    def get_last_lr(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]

@@ -3,7 +3,13 @@
 
     import secondpass.autograd as torch
 
-Names are bound on first use, so that the op table (`ops`) can be read where NumPy is not installed.
+    ops/                               the op table: value, derivative, node and buffers of each operation
+    graph, recording, inplace, passes  what a node is, how it is made, what changes do to it, how it is walked
+    tensors, methods, functions, ...   tensors and what users call
+    autograd, nn/, optim/, utils/      PyTorch's modules of these names
+    tracing/                           what happens, as a `record.Trace`
+
+Names are bound on first use, so that the op table can be read where NumPy is not installed.
 """
 
 from __future__ import annotations

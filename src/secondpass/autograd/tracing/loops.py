@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType, FrameType
 
-from ..record import Loop
-from .place import place
+from ...record import Loop
+from ..place import place
 
 __all__ = ["Loops"]
 

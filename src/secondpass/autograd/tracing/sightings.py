@@ -9,11 +9,11 @@ from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
-from ..record import Holding, Node, Pass, Sighting
-from .nn.modules import Module
-from .optim import Optimizer
-from .place import frames
-from .tensors import Tensor
+from ...record import Holding, Node, Pass, Sighting
+from ..nn.modules import Module
+from ..optim import Optimizer
+from ..place import frames
+from ..tensors import Tensor
 
 __all__ = ["Seen", "look", "optimizers", "running"]
 

@@ -17,12 +17,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from .. import record
+from ... import record
+from ..place import frames, here, place, stack, written
+from ..state import state
+from ..tensors import AccumulateGrad, Tensor
 from .loops import Loops
-from .place import frames, here, place, stack, written
 from .sightings import look, optimizers, running
-from .state import state
-from .tensors import AccumulateGrad, Tensor
 
 __all__ = ["Trace"]
 

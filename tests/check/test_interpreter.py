@@ -400,3 +400,22 @@ def test_a_gradient_that_goes_through_the_network_is_data(tmp_path: Path) -> Non
             opt.step()
     """
     assert codes(tmp_path, body) == []
+
+
+def test_what_is_done_to_parameters_is_done_to_all_of_them(tmp_path: Path) -> None:
+    body = """
+        import copy
+        deep = nn.Sequential(*[nn.Linear(3, 3) for _ in range(6)])
+        frozen = copy.deepcopy(deep)
+        for p in frozen.parameters():
+            p.requires_grad = {needs}
+        targets = [frozen(torch.ones(1, 3)), frozen(torch.zeros(1, 3))]
+        opt = torch.optim.SGD(deep.parameters(), lr=0.1)
+        for epoch in range(9):
+            for target in targets:
+                opt.zero_grad()
+                (deep(torch.randn(1, 3)) - target).pow(2).mean().backward()
+                opt.step()
+    """
+    assert codes(tmp_path, body.format(needs="False")) == []
+    assert codes(tmp_path, body.format(needs="True")) == ["SP107"]

@@ -2,7 +2,8 @@
 """Walking through iterables: which elements there are, and how many of them are worth looking at.
 
 NOTE [ How long a loop is walked ]
-1. A loop known to be short (`WHOLE` turns) is walked to its end.
+1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over parameters: what is done to some
+   of them (frozen, clipped, copied) is done to all. So is a comprehension over tensors whose number is known.
 2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
    second. That there are at least two turns is the one thing assumed of data.
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns"]
 
 WHOLE = 6
+MANY = 400
 COSTLY = 2_500
 MODULUS = 16
 """The largest modulus of a counter that a loop is walked for."""
@@ -86,10 +88,26 @@ def _object(m: Machine, value: Object) -> Iteration:
     return Iteration(_endless(Unknown), None)
 
 
+def _most(value: Any, counted: bool) -> int:
+    """The number of elements up to which all of them are looked at."""
+    tensors = list(_first_tensors(value))
+    return MANY if any(t.is_param for t in tensors) or (tensors and not counted) else WHOLE
+
+
+def _first_tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors of the first element that a loop gets."""
+    if isinstance(value, Stream):
+        for source in value.fields.get("over", ()):
+            yield from _first_tensors(source)
+    elif isinstance(value, (list, tuple, dict)) and value:
+        first = next(iter(value.values() if isinstance(value, dict) else value))
+        yield from (part for part in (first if isinstance(first, tuple) else (first,)) if isinstance(part, Tensor))
+
+
 def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -> Iterator[Any]:
     """The elements a loop looks at. See NOTE [ How long a loop is walked ]."""
     items = iterate(m, value)
-    exact = items.length is not None and items.length <= WHOLE
+    exact = items.length is not None and items.length <= _most(value, counted)
     loop, frame = Loop(first, last), m.frames[-1]
     loop.began = m.steps
     frame.loops.append(loop)

@@ -83,7 +83,7 @@ def _enumerate(m: Machine, args: Args, kwargs: Words) -> Any:
         for number, item in enumerate(iterate(m, source)):
             yield (number + start if isinstance(start, int) else Unknown(plain=True)), item
 
-    return Stream(make, iterate(m, source).length if not _is_generator(source) else source.length)
+    return Stream(make, iterate(m, source).length if not _is_generator(source) else source.length, over=[source])
 
 
 def _is_generator(value: Any) -> bool:
@@ -100,7 +100,7 @@ def _zip(m: Machine, args: Args, kwargs: Words) -> Any:
     known = [s for s in sizes if s is not None]
     # A known side that is short bounds the whole even where the other side cannot be told.
     size = min(known) if known and (len(known) == len(sizes) or min(known) <= 6) else None
-    return Stream(lambda: iter(zip(*(iterate(m, a) for a in args), strict=False)), size)
+    return Stream(lambda: iter(zip(*(iterate(m, a) for a in args), strict=False)), size, over=args)
 
 
 @function("builtins.reversed")

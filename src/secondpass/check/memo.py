@@ -28,10 +28,14 @@ WORTH = 4
 
 
 class _Kept:
-    __slots__ = ("inputs", "leaves", "node", "saves")
+    __slots__ = ("inputs", "leaves", "node", "op", "saves")
 
-    def __init__(self, node: GraphNode, leaves: list[Tensor], inputs: list[int], saves: list[tuple[str, Any]]) -> None:
+    def __init__(
+        self, node: GraphNode, op: str, leaves: list[Tensor], inputs: list[int], saves: list[tuple[str, Any]]
+    ) -> None:
         self.node = node
+        self.op = op
+        """The last operation with a parameter: a network is no view, sum or product, even where it ends with one."""
         self.leaves = leaves
         self.inputs = inputs
         """Positions of the arguments that the result comes from."""
@@ -108,6 +112,7 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
     leaves: dict[int, Tensor] = {}
     inputs: set[int] = set()
     saves: dict[int, tuple[str, Any]] = {}
+    speaks = root
     todo, seen = [root], set()
     while todo:
         node = todo.pop()
@@ -122,6 +127,7 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
         elif node.number < start or node.maybe or node.opaque or node.vague:
             return None
         else:
+            speaks = max(speaks, node, key=_weight)
             todo.extend(node.parents)
             for name, tensor, store, version in node.keeps:
                 if store.doubt or store.version != version:
@@ -130,14 +136,18 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
                     saves[id(store)] = (name, stores[id(store)])
                 elif store.leaf is not None:
                     saves[id(store)] = (name, tensor)
-    return _Kept(root, list(leaves.values()), sorted(inputs), list(saves.values()))
+    return _Kept(root, speaks.op, list(leaves.values()), sorted(inputs), list(saves.values()))
+
+
+def _weight(node: GraphNode) -> tuple[bool, bool, int]:
+    return any(store.leaf is not None for _, _, store, _ in node.keeps), bool(node.saved), node.number
 
 
 def _again(m: Machine, kept: _Kept, values: list[Any]) -> Tensor:
     needs, certain, maybe = edges([*(values[i] for i in kept.inputs), *kept.leaves])
     own = m.stack()
     inner = kept.node.stack[: max(0, len(kept.node.stack) - len(own))]
-    node = m.engine.node(kept.node.op, certain, maybe, kept.node.place, (*inner, *own))
+    node = m.engine.node(kept.op, certain, maybe, kept.node.place, (*inner, *own))
     node.loops = m.loops()
     node.saved = kept.node.saved or ("self",)
     saved = ((name, values[t] if isinstance(t, int) else t) for name, t in kept.saves)

@@ -121,6 +121,38 @@ def test_operations_that_cannot_be_batched():
     check(secondpass.grads(found, [w]), expected)
 
 
+def test_a_walk_that_fails_half_way_spends_nothing():
+    class Stubborn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 + 0 * len(g.tolist())
+
+    model, w = network(), torch.randn(4, 8, requires_grad=True)
+    inputs = [w, *model.parameters()]
+
+    def make():
+        return list(model(torch.sin(Stubborn.apply(w))).sum(0).unbind())
+
+    expected = [torch.autograd.grad(loss, inputs, retain_graph=True) for loss in make()]
+    for _ in range(3):
+        check(secondpass.grads(make(), inputs), expected)
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_the_graph_is_spent_afterwards_unless_retained(count):
+    for _ in range(9):  # while sizes are tried, and afterwards
+        model = network()
+        found = losses(model, count)
+        secondpass.grads(found, list(model.parameters()), retain_graph=True)
+        secondpass.grads(found, list(model.parameters()))
+        with pytest.raises(RuntimeError, match="second time"):
+            found[0].backward()
+
+
 def test_grads_over_a_kept_model():
     model = network()
     inputs = list(model.parameters())

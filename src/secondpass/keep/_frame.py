@@ -53,6 +53,8 @@ class Frame(Part):
         self._boundary_bytes = 0
         self.held = 0
         self.largest = self.derived = self.weight = 0
+        self.calm: float = float("inf")
+        """Up to here nobody has to give way: looked at again with each unit."""
         self.glue: int | None = None
         self.passes: list[dict[str, Any]] = []
         self.in_pass = 0
@@ -101,7 +103,7 @@ class Frame(Part):
 
     def grew(self, run: Run, size: int, again: bool = False) -> None:
         self.held += size
-        if not again and self.keeper.budget is not None:
+        if not again and self.held > self.calm:
             _room.make_room(self, run)
         self.largest = max(self.largest, size)
         self.keeper.most = max(self.keeper.most, self.held + self.fixed())
@@ -129,6 +131,8 @@ class Frame(Part):
         for key, size in run.boundary.items():
             if self.boundary.setdefault(key, size) is size:
                 self._boundary_bytes = sum(self.boundary.values())
+        if self.keeper.budget is not None:
+            self.calm = self.keeper.budget - self.reserve() - self.fixed() - self.keeper.others(self)
 
     def _give_back(self, ahead: int = 0) -> None:
         """Copies to the host have had their time: gives back their memory as far as others need it."""

@@ -64,6 +64,8 @@ class Keeper:
         self.optimized = False
         """An optimizer steps between the calls."""
         self.most = 0
+        self.glue: int | None = None
+        """Bytes between the units, as the plan found them."""
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
         self._plan: list[tuple[Any, tuple[str, str]]] = []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,9 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from ._budget import parse_budget
 from ._chunks import Chunks
+from ._graph import walk
 from ._join import Join, join
+from ._late import release_spent
 from ._tree import tensors
 
 __all__ = ["backward", "grads"]
@@ -75,7 +78,7 @@ def grads(
 
     :param losses: Scalars, or one tensor each of whose elements is a loss.
     :param inputs: Tensors (parameters, activations) to differentiate by.
-    :param budget: The most bytes that walking at once may take; by default half of what is free.
+    :param budget: The most bytes that walking at once may take; by default a quarter of what the results take.
     :param retain_graph: Keeps the graph for later passes.
 
     Example::
@@ -100,7 +103,7 @@ def grads(
             raise ValueError(f"each input should require grad. (got one of shape {tuple(value.shape)} that does not)")
     if len(roots) == 1:
         return [torch.autograd.grad(roots, wanted, retain_graph=retain_graph, allow_unused=True)]
-    allowed = parse_budget(0.5 if budget is None else budget, wanted[0].device)
+    allowed = None if budget is None else parse_budget(budget, wanted[0].device)
     joined = join(roots)
     if joined is None:
         return [
@@ -113,7 +116,7 @@ def grads(
 class _Walk:
     """The heads one by one, then the trunk in chunks."""
 
-    def __init__(self, joined: Join, wanted: list[torch.Tensor], budget: int, retain: bool) -> None:
+    def __init__(self, joined: Join, wanted: list[torch.Tensor], budget: int | None, retain: bool) -> None:
         self.joined, self.wanted, self.budget, self.retain = joined, wanted, budget, retain
         self.direct: list[Row] = []
         self.seeds: list[list[torch.Tensor | None]] = []
@@ -130,7 +133,7 @@ class _Walk:
         for size in sizes:
             chunk = range(len(result), len(result) + size)
             start = self._clock() if sizes.trying else 0.0
-            result += self._trunk(chunk, final=chunk.stop == count and not self.retain)
+            result += self._trunk(chunk, chunk.stop == count and not self.retain, sizes.trying)
             if sizes.trying:
                 sizes.took((self._clock() - start) / size)
         return result
@@ -148,8 +151,10 @@ class _Walk:
     def _fitting(self) -> int:
         """Losses per chunk: each takes its seeds and results, and gradients on the way of about the same size."""
         row = sum(value.numel() * value.element_size() for value in self.wanted)
-        seeds = sum(seed.numel() * seed.element_size() for seed in self.seeds[0] if seed is not None)
-        return max(1, self.budget // max(1, 2 * row + 16 * seeds))
+        way = 16 * sum(seed.numel() * seed.element_size() for seed in self.seeds[0] if seed is not None)
+        if self.budget is None:
+            return max(1, len(self.seeds) * row // 4 // max(1, way))
+        return max(1, self.budget // max(1, 2 * row + way))
 
     def _head(self, number: int, root: torch.Tensor) -> None:
         mine = self.joined.cuts[number]
@@ -165,14 +170,15 @@ class _Walk:
         self.seeds.append(seeds)
         self.direct.append(tuple(row))
 
-    def _trunk(self, chunk: range, final: bool) -> list[Row]:
+    def _trunk(self, chunk: range, final: bool, trying: bool) -> list[Row]:
         if len(chunk) > 1:
-            try:
-                return self._at_once(chunk, final)
-            except (RuntimeError, NotImplementedError) as error:
-                if isinstance(error, torch.OutOfMemoryError if hasattr(torch, "OutOfMemoryError") else ()):
-                    self.budget //= 2
-                # Otherwise an operation without a rule for it. Either way one by one will do.
+            # Not enough memory, or an operation without a rule for it: one by one will do. Until it is known that
+            # all goes well, the graph is let go of only afterwards: a walk that fails half-way must not spend it.
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                rows = self._at_once(chunk, final and not trying)
+                if final and trying:
+                    release_spent(walk([root.grad_fn for root in self.joined.roots]))
+                return rows
         return [self._one(number, final and number == chunk.stop - 1) for number in chunk]
 
     def _one(self, number: int, final: bool) -> Row:

@@ -44,6 +44,8 @@ def settle_budget(frame: Any) -> None:
         return
     runs = frame.live()
     ahead = 1 if frame.keeper.policy == "offload" else 0
+    if frame.follows:
+        frame.glue = frame.keeper.glue
     if frame.glue is None:
         inside = built_between(frame.start, frame.end)
         nodes = walk([node_of(value) for value in (a() for a in frame.anchors) if value is not None], inside)
@@ -73,6 +75,7 @@ def settle_budget(frame: Any) -> None:
         if index not in held and run.mode == "recompute":
             run.cut_down(level)
     if not others:
+        frame.keeper.glue = frame.glue
         frame.keeper.learn_plan(frame, runs, held, level)
 
 

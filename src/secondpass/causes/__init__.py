@@ -95,4 +95,6 @@ def _diagnosed(trace: Trace) -> list[Finding]:
     for cause in causes:
         if hasattr(cause.module, "diagnose"):
             found += cause.module.diagnose(trace)
-    return found
+    # History that is walked again grows as well: whoever has been told the one need not be told the other.
+    told = {f.carrier.name for f in found if f.carrier is not None and f.cause == "silent-reuse"}
+    return [f for f in found if not (f.cause == "graph-leak" and f.carrier is not None and f.carrier.name in told)]

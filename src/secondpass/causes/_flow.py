@@ -10,6 +10,8 @@ from ._source import Source, assigned, names_in, source_of
 
 __all__ = ["flows_into", "is_term_of"]
 
+_RETURNED = "<returned>"
+
 
 def is_term_of(trace: Trace, first: Pass, later: Pass) -> bool:
     """Whether a gradient, after arithmetic of its own, is simply added to the loss of a later pass.
@@ -40,10 +42,9 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
             if inner and _leaves_arithmetic(stmt, inner):
                 return False
             if isinstance(stmt, ast.Return):
-                tainted = {"<returned>"}
+                tainted = {_RETURNED}
                 continue
-            own = {ast.unparse(t) for t in assigned(stmt)}
-            tainted = _spread(source, place.line, own, pure) | inner
+            tainted = _spread(source, place.line, _received(stmt, tainted), pure) | inner
         if (place.file, place.function) in shared:
             return _reaches(trace, later, tainted, pure)
     return False
@@ -52,11 +53,11 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
 def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
     """The calls of a function, as they are written in a statement."""
     calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
-    return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function}
+    return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function.rpartition(".")[2]}
 
 
 def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str]:
-    """What the rest of a function makes of some names; "<returned>" when it returns one of them."""
+    """What the rest of a function makes of some names; a mark when it returns one of them."""
     function = source.function(line)
     for _ in range(4):
         before = len(tainted)
@@ -70,7 +71,7 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
                 if not (pure and _leaves_arithmetic(node.value, tainted)):
-                    tainted.add("<returned>")
+                    tainted |= _returned(node.value, tainted)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
@@ -79,6 +80,23 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
         if len(tainted) == before:
             break
     return tainted
+
+
+def _returned(value: ast.expr, tainted: set[str]) -> set[str]:
+    """That a value is returned, and as which of several."""
+    if not isinstance(value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in value.elts):
+        return {_RETURNED}
+    return {f"{_RETURNED}{i}" for i, e in enumerate(value.elts) if _mentions(e, tainted)}
+
+
+def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:
+    """What a statement assigns of what the call in it returned."""
+    own = [ast.unparse(t) for t in assigned(stmt)]
+    marks = {m.removeprefix(_RETURNED) for m in tainted if m.startswith(_RETURNED)}
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+    if not marks or "" in marks or not isinstance(target, ast.Tuple) or len(own) != len(target.elts):
+        return set(own)
+    return {name for i, name in enumerate(own) if str(i) in marks}
 
 
 def _mentions(expr: ast.AST, tainted: set[str]) -> bool:

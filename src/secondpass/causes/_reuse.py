@@ -78,6 +78,17 @@ class Reuse(Named):
             k in self.walked and self._behind(self.walked[k], self.entry) and k != self.entry.number for k in numbers
         )
 
+    @cached_property
+    def deepens(self) -> bool:
+        """Whether what is built on the entry at its own place uses other parameters than the entry does: the next
+        layer of a forward, not the next round of a state."""
+        new = {n.number for n in self.new}
+        again = [n.number for n in self.new if n.place is not None and n.place == self.entry.place]
+        between = [n for n in self.trace.history(*again) if n.number in new]
+        ends = (self.trace.nodes.get(p) for n in between for p in n.parents or ())
+        added = {n.number for n in ends if n is not None and n.leaf is not None}
+        return bool(added) and not added & self.leaves
+
     def _behind(self, node: Node, old: Node) -> bool:
         return any(n.number == old.number for n in self.trace.history(*(node.parents or ())))
 

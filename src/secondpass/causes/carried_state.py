@@ -92,6 +92,8 @@ RANK = 60
 
 def fits(reuse: Reuse) -> bool:
     """The entry was built by an earlier iteration (or call) of the code that uses it."""
+    if reuse.deepens and reuse.updated is not True:
+        return False  # layer upon layer of one forward, with a loss at each
     if reuse.recurs or reuse.crossed is not None:
         return True
     if reuse.outside is not None or reuse.freed is None:

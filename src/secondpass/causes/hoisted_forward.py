@@ -75,6 +75,7 @@ from __future__ import annotations
 
 from ..record import Finding
 from ._finding import about_reuse, quoted, remedy
+from ._moves import steps_in_loop
 from ._reuse import Reuse
 
 CODE = "SP104"
@@ -85,7 +86,9 @@ RANK = 70
 
 def fits(reuse: Reuse) -> bool:
     """Built outside what is repeated, with new work in every repetition and parameters that move."""
-    if not reuse.fresh or reuse.updated is False:
+    if not reuse.fresh:
+        return False
+    if reuse.updated is False and not (reuse.outside is not None and steps_in_loop(reuse.trace, reuse.outside)):
         return False
     if reuse.outside is not None:
         return True

@@ -78,6 +78,7 @@ from __future__ import annotations
 
 from ..record import Finding
 from ._finding import about_reuse, quoted, remedy, root_text
+from ._moves import moves_between
 from ._reuse import Reuse
 
 CODE = "SP101"
@@ -97,7 +98,12 @@ def fits(reuse: Reuse) -> bool:
         return True
     # Scaled anew each time: `scaler.scale(loss).backward()`, `(loss / n).backward()`.
     text = root_text(reuse.trace, reuse.used)
-    return text == root_text(reuse.trace, reuse.freed) and any(s.name == text for s in reuse.bound_all_along)
+    if text != root_text(reuse.trace, reuse.freed):
+        return False
+    names = {s.name for s in reuse.bound_all_along}
+    # `loss.mean()` twice; what multiplies or picks may do so with something else each time.
+    plain = not any(n.op.startswith(("Mul", "Select", "Index", "Slice", "Unbind", "Split", "Stack")) for n in reuse.new)
+    return text in names or (plain and any(text.startswith(f"{name}.") for name in names))
 
 
 def explain(reuse: Reuse) -> Finding:
@@ -106,7 +112,7 @@ def explain(reuse: Reuse) -> Finding:
     shown = quoted(name, "the same loss")
     carrier = reuse.carrier()
     looping = reuse.outside is not None or reuse.same_site
-    if looping:
+    if looping or (reuse.freed is not None and moves_between(reuse.trace, reuse.freed, reuse.used)):
         message = (
             f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
         )

@@ -96,25 +96,28 @@ def explain(reuse: Reuse) -> Finding:
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")
     pair = f"`{other}` and `{mine}`" if mine and other and mine != other else "two losses"
     message = f"{shared} is shared by {pair}: the first backward freed it before the second one came."
-    remedies = [
-        remedy(
-            "combine-losses",
-            "send the losses through together: add them up, or pass both to torch.autograd.backward",
-            "Gradients add up, so one pass over the sum gives the same result, and is faster than two.",
-            target=mine,
-            place=reuse.used.place,
-        )
-    ]
-    if not reuse.steps_between:
-        remedies.append(
-            remedy(
-                "retain-graph",
-                "keep the graph in the first backward",
-                "Right only if each loss's gradient is needed by itself; it keeps every buffer until the last pass.",
-                target=other,
-                place=reuse.freed.place if reuse.freed is not None else None,
-            )
-        )
+    # Whoever takes a gradient by `grad` wants it by itself: the gradient of a sum would not do.
+    apart = "grad" in (reuse.used.kind, reuse.freed.kind if reuse.freed is not None else "")
+    together = remedy(
+        "combine-losses",
+        "send the losses through together: add them up, or pass both to torch.autograd.backward",
+        "Gradients add up, so one pass over the sum gives the same result, and is faster than two.",
+        target=mine,
+        place=reuse.used.place,
+    )
+    kept = remedy(
+        "retain-graph",
+        f"keep the graph in the first {'pass' if apart else 'backward'}",
+        "Each loss's gradient is wanted by itself, so the graph has to last until the last of them."
+        if apart
+        else "Right only if each loss's gradient is needed by itself; it keeps every buffer until the last pass.",
+        target=other,
+        place=reuse.freed.place if reuse.freed is not None else None,
+    )
+    if apart and not reuse.steps_between:
+        remedies = [kept]
+    else:
+        remedies = [together] if reuse.steps_between else [together, kept]
     return about_reuse(CODE, "shared-forward", reuse, message, carrier, remedies)
 
 

@@ -79,6 +79,7 @@ import ast
 from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
+from ._cutoff import cut_in_source
 from ._finding import quoted, remedy
 from ._silent import warning
 from ._source import Source, assigned
@@ -103,6 +104,8 @@ def diagnose(trace: Trace) -> list[Finding]:
         strangers = _strangers(trace)
         if owner.orphans and strangers:
             found.append(_replaced(trace, owner, strangers))
+        elif strangers and set(owner.never) == set(owner.leaves) and len(trace.owners) == 1:
+            found.append(_another(trace, owner, strangers))
         elif set(owner.never) == set(owner.leaves):
             found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in owner.never if n in trace.nodes]))
         else:
@@ -151,11 +154,33 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     )
 
 
+def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
+    """What the passes reach is one network, what the optimizer was given is another: a copy, or the original of one."""
+    name, held = _prefix(strangers), _prefix([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
+    place = _assigned_at(trace, owner.name)
+    made = quoted(owner.name, "the optimizer")
+    message = (
+        f"{made} holds the parameters of {quoted(held, 'one network')}, but the losses reach "
+        f"{quoted(name, 'another one')}: no step changes what is trained."
+    )
+    remedies = [
+        remedy(
+            "other",
+            f"make {made} of the parameters of {quoted(name, 'the network that is trained')}",
+            "A copy has parameters of its own; an optimizer moves only those that it was given.",
+            target=name,
+            place=place,
+        )
+    ]
+    carrier = Carrier(held or name, "local") if held or name else None
+    return warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, held=held)
+
+
 def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     name = _prefix([n for n in names if n]) if any(names) else ""
     shown = quoted(name, "its parameters")
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
-    place, kind = _cut_in_source(trace, name)
+    place, kind = cut_in_source(trace, name)
     remedies = [
         remedy(
             "keep-history",
@@ -183,7 +208,7 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
                 break
     found = []
     for name in sorted(modules):
-        place, kind = _cut_in_source(trace, name)
+        place, kind = cut_in_source(trace, name)
         if place is None:
             continue  # never run, or cut where the source does not show it: not certain
         message = (
@@ -222,48 +247,3 @@ def _assigned_at(trace: Trace, name: str) -> Place | None:
                 if rank < 9 and (best is None or rank <= best[0]):
                     best = (rank, Place(file, node.lineno, function))
     return best[1] if best is not None else None
-
-
-def _cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
-    """A line that ran, calls a module and throws its history away."""
-    if not name or trace.called is None:
-        return None, ""
-    attribute = name.rpartition(".")[2]
-    ran = {(p.file, p.line): p for p in trace.called}
-    for file, text in trace.sources.items():
-        try:
-            tree = Source(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree.tree):
-            if not isinstance(node, ast.Call):
-                continue
-            written = ast.unparse(node.func)
-            owner, _, method = written.rpartition(".")
-            as_number = (owner == name or owner == f"self.{attribute}") and method in (
-                "item",
-                "detach",
-                "numpy",
-                "tolist",
-            )
-            if written == "float" and node.args and ast.unparse(node.args[0]) in (name, f"self.{attribute}"):
-                as_number = True
-            if as_number and (stmt := tree.statement(node.lineno)) is not None and (file, stmt.lineno) in ran:
-                return ran[(file, stmt.lineno)], "item"
-            if written != name and written != f"self.{attribute}" and written.rpartition(".")[2] != attribute:
-                continue
-            stmt = tree.statement(node.lineno)
-            if stmt is None or (file, stmt.lineno) not in ran:
-                continue
-            text_of = ast.unparse(stmt).partition("\n")[0]
-            for word in (".detach()", ".data", ".item()", ".numpy()"):
-                if word in text_of:
-                    return ran[(file, stmt.lineno)], word.strip(".()")
-            for outer in tree.path(stmt.lineno):
-                if isinstance(outer, ast.With) and any(_records_nothing(i.context_expr) for i in outer.items):
-                    return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"
-    return None, ""
-
-
-def _records_nothing(context: ast.expr) -> bool:
-    return any(word in ast.unparse(context) for word in ("no_grad", "inference_mode"))

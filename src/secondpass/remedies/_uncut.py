@@ -77,6 +77,9 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
         return node, source.code(node.value), "`.data`"
     if isinstance(node, cst.IfExp):
         return _branch(source, node)
+    if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "use_reentrant":
+        # A reentrant checkpoint records nothing where none of its inputs needs a gradient.
+        return (node.value, "False", "`use_reentrant=True`") if dotted(node.value) == "True" else None
     if not isinstance(node, cst.Call):
         return None
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS and not node.args:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,7 +11,7 @@ import libcst as cst
 from ..record import Finding, Remedy
 from ._accumulate import restarted
 from ._args import pass_calls
-from ._flow import method_call, simple
+from ._flow import method_call, simple, written
 from ._project import Project
 from ._ways import Way
 
@@ -27,6 +28,27 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
     elif finding.cause == "stale-gradient":
         yield from _step_with_pass(finding, project)
+    elif finding.cause == "unreached-parameter":
+        yield from _of_another(finding, remedy.target, project)
+
+
+def _of_another(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """The optimizer is made of the network that the losses reach, once that is there."""
+    here, held = project.at(finding.failed), str(finding.facts.get("held") or "")
+    if not here or not name or not held or not isinstance(here[1], cst.SimpleStatementLine):
+        return
+    source, made = here
+    text = re.sub(rf"(?<![\w.]){re.escape(held)}\.(?=(named_)?parameters\()", f"{name}.", source.code(made))
+    if text == source.code(made):
+        return
+    way = Way(title=f"Make the optimizer of `{name}`", safe=True, why="it then moves what the loss reaches")
+    later = [s for s in source.block(made) if source.order(s) > source.order(made) and name in written(s)]
+    if later:
+        way.patch.insert_after(source, later[0], [text])
+        way.patch.delete(source, made)
+    else:
+        way.patch.replace(source, made, text)
+    yield way
 
 
 def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:

@@ -53,6 +53,10 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
         return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
     bases = {n.partition(".")[0].partition("[")[0] for n in names} | set(names)
     known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
+    if leaf is not None and not any(c[1] in names for c in candidates):
+        # `for p in model.parameters(): p.copy_(...)`: a parameter under another name. A slot that is assigned is
+        # seldom a parameter's, and a sum often a count.
+        known = [c for c in candidates if c[2].endswith("_")] or known
     place, target, how = (known or candidates)[0]
     return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a module that runs is cut off from the loss, as far as the source shows it."""
+
+from __future__ import annotations
+
+import ast
+
+from ..record import Place, Trace
+from ._source import Source, names_in, source_of
+
+__all__ = ["cut_in_source"]
+
+
+def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
+    """A line that ran, calls a module and throws its history away."""
+    if not name or trace.called is None:
+        return None, ""
+    attribute = name.rpartition(".")[2]
+    ran = {(p.file, p.line): p for p in trace.called}
+    for file, text in trace.sources.items():
+        try:
+            tree = Source(ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree.tree):
+            if not isinstance(node, ast.Call):
+                continue
+            written = ast.unparse(node.func)
+            owner, _, method = written.rpartition(".")
+            as_number = (owner == name or owner == f"self.{attribute}") and method in (
+                "item",
+                "detach",
+                "numpy",
+                "tolist",
+            )
+            if written == "float" and node.args and ast.unparse(node.args[0]) in (name, f"self.{attribute}"):
+                as_number = True
+            if as_number and (stmt := tree.statement(node.lineno)) is not None and (file, stmt.lineno) in ran:
+                return ran[(file, stmt.lineno)], "item"
+            if written != name and written != f"self.{attribute}" and written.rpartition(".")[2] != attribute:
+                continue
+            stmt = tree.statement(node.lineno)
+            if stmt is None or (file, stmt.lineno) not in ran:
+                continue
+            text_of = ast.unparse(stmt).partition("\n")[0]
+            for word in (".detach()", ".data", ".item()", ".numpy()"):
+                if word in text_of:
+                    return ran[(file, stmt.lineno)], word.strip(".()")
+            for outer in tree.path(stmt.lineno):
+                if isinstance(outer, ast.With) and any(_records_nothing(i.context_expr) for i in outer.items):
+                    return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"
+    return _checkpointed(trace, name)
+
+
+def _checkpointed(trace: Trace, name: str) -> tuple[Place | None, str]:
+    """A reentrant checkpoint that ran a module: where none of its inputs needs a gradient, it records nothing."""
+    parts = set(name.split("."))
+    ran = {(p.file, p.line): p for p in trace.called or ()}
+    for file in trace.sources:
+        tree = source_of(trace, Place(file, 1))
+        for node in ast.walk(tree.tree) if tree is not None else ():
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            if ast.unparse(node.func).rpartition(".")[2] not in ("checkpoint", "checkpoint_sequential"):
+                continue
+            reentrant = next((k.value for k in node.keywords if k.arg == "use_reentrant"), None)
+            stmt = tree.statement(node.lineno) if tree is not None else None
+            if tree is None or stmt is None or (file, stmt.lineno) not in ran:
+                continue
+            if (
+                isinstance(reentrant, ast.Constant)
+                and reentrant.value
+                and _runs(tree, node.args[0], node.lineno, parts)
+            ):
+                return ran[(file, stmt.lineno)], "checkpoint"
+    return None, ""
+
+
+def _runs(tree: Source, function: ast.expr, line: int, parts: set[str]) -> bool:
+    """Whether what a checkpoint is given is, or comes from, a module on the way to some parameters."""
+    if ast.unparse(function).rpartition(".")[2] in parts:
+        return True
+    for loop in tree.loops(line):
+        if isinstance(loop, ast.For) and names_in(function) & names_in(loop.target):
+            return any(isinstance(n, ast.Attribute) and n.attr in parts for n in ast.walk(loop.iter))
+    return False
+
+
+def _records_nothing(context: ast.expr) -> bool:
+    return any(word in ast.unparse(context) for word in ("no_grad", "inference_mode"))

@@ -138,7 +138,7 @@ def _may_change(target: Tensor) -> None:
     base = target._base
     if base is not None:
         target.refuse(indirect=False)
-    of_leaf = base is not None and base.requires_grad and base.is_leaf
+    of_leaf = base is not None and target.requires_grad and base.is_leaf
     if of_leaf or (target._req and target.grad_fn is None):
         raise GraphError(
             f"a {'view of a ' if of_leaf else ''}leaf Variable that requires grad is being used in an in-place "

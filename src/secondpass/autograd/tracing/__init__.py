@@ -54,6 +54,7 @@ class Trace:
         self._loops = Loops()
         self._times: Counter[Any] = Counter()
         self._cuts: set[Any] = set()
+        self._cutting: tuple[record.Place, ...] = ()  # lines that cut history, and their callers
         self._ended = False
         self._when = -1
 
@@ -203,6 +204,7 @@ class Trace:
         spot = here()
         if (spot, kind) not in self._cuts:
             self._cuts.add((spot, kind))
+            self._cutting += stack()
             self._when += 1
             self._events.append(record.Cut(self._when, kind, written(kind), place(spot)))
 
@@ -264,8 +266,7 @@ class Trace:
     def _called(self) -> tuple[record.Place, ...]:
         """The lines that made nodes or cut history."""
         made = (p for n in self._nodes.values() for p in n.stack)
-        cut = (e.place for e in self._events if isinstance(e, record.Cut) and e.place is not None)
-        return tuple(dict.fromkeys((*made, *cut)))
+        return tuple(dict.fromkeys((*made, *self._cutting)))
 
     def _sources(self) -> dict[str, str]:
         files = {p.file for e in self._events if (p := getattr(e, "place", None)) is not None}

@@ -21,6 +21,8 @@ Seen = tuple[str, str, Tensor, str]
 """Name as the source writes it, kind of holder, the tensor, the function whose frame has the name."""
 
 _MANY = 256  # containers are looked through up to here: a longer one is named by its first items all the same
+_TERMS = 12  # sums up to here
+_SCALED = ("Add", "Sub", "Cat", "Stack", "Lerp", "Mul", "Div", "Neg", "Rsub")
 
 
 def look() -> Iterator[Seen]:
@@ -44,10 +46,21 @@ def running(seen: Sequence[Sighting], passes: Sequence[Pass], nodes: Mapping[int
     for one in seen:
         before, length = last.get(one.name, (-1, 0))
         if one.number not in walked and one.number != before and one.number in nodes:
-            length = length + 1 if before in (nodes[one.number].parents or ()) else 0
+            length = length + 1 if before in _terms(one.number, nodes) else 0
             last[one.name] = (one.number, length)
             if length:
                 yield Holding(one.when, one.name, "running", length, (one.name,))
+
+
+def _terms(number: int, nodes: Mapping[int, Node]) -> list[int]:
+    """What a value is made of; of a sum, scaled or not, also what its terms are: `mean = 0.9 * mean + 0.1 * x`."""
+    found, todo = list(nodes[number].parents or ()), [number]
+    while todo and len(found) < _TERMS:
+        node = nodes.get(todo.pop(0))
+        if node is not None and node.op.startswith(_SCALED):
+            found += node.parents or ()
+            todo += node.parents or ()
+    return found
 
 
 def _look() -> Iterator[tuple[str, str, Any, str]]:
@@ -81,6 +94,8 @@ def _inside(name: str, kind: str, value: Any, depth: int = 0) -> Iterator[tuple[
     elif isinstance(value, Module) or (
         hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _SKIPPED
     ):
+        if isinstance(value, Module) and not depth:
+            yield from ((f"{name}.{key}", "attribute", p) for key, p in value.named_parameters())
         for key, item in list(vars(value).items())[:_MANY]:
             if not key.startswith("__"):
                 yield from _inside(f"{name}.{key}", "attribute", item, depth + 1)

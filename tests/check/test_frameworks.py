@@ -202,7 +202,9 @@ def test_a_trainer_with_a_model_of_the_program(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_passes_that_helpers_make(tmp_path: Path, make: str, act: str) -> None:
     def program(text: str) -> str:
-        head = "import torch\nfrom torch import nn\nnet = nn.GRUCell(3, 3)\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+        head = (
+            "import torch\nfrom torch import nn\nnet = nn.GRUCell(3, 3)\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+        )
         step = "helper.step(opt)" if "scale" in act else "opt.step()"
         return head + make + dedent(f"""
             h = torch.zeros(1, 3)
@@ -243,9 +245,7 @@ HOOKED = """
 """
 
 
-@pytest.mark.parametrize(
-    "hook", ["self.register_full_backward_hook(self.note)", "self.scale.register_hook(self.note)"]
-)
+@pytest.mark.parametrize("hook", ["self.register_full_backward_hook(self.note)", "self.scale.register_hook(self.note)"])
 def test_hooks_of_a_pass_are_called(tmp_path: Path, hook: str) -> None:
     assert found(tmp_path, HOOKED.format(hook=hook)) == []
     assert [code for code, _ in found(tmp_path, HOOKED.format(hook="pass"))] == ["SP103"]

@@ -16,6 +16,7 @@ from .values import Class, Function, Object, Unknown
 
 __all__ = ["acts", "as_function", "as_program", "functions", "uncalled"]
 
+
 def as_program(file: str) -> Any:
     """Starts a file as a program."""
 
@@ -45,7 +46,9 @@ def acts(project: Project, file: str, tree: ast.Module) -> bool:
             own.add(node.name)
             todo.extend(node.body)
         elif isinstance(node, ast.Import):
-            own.update((a.asname or a.name).partition(".")[0] for a in node.names if project.module_file(a.name, file, 0))
+            own.update(
+                (a.asname or a.name).partition(".")[0] for a in node.names if project.module_file(a.name, file, 0)
+            )
         elif isinstance(node, ast.ImportFrom):
             if node.level or project.module_file(node.module or "", file, 0):
                 own.update(a.asname or a.name for a in node.names)

@@ -280,7 +280,9 @@ class Engine:
         self._spend(certain, maybe, frees, retain is None or create is None)
         if kind == "backward":
             # Behind a call that could not be read, any parameter may have been used.
-            self._gather(certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim or unread else maybe, inputs)
+            self._gather(
+                certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim or unread else maybe, inputs
+            )
         return [n for n in certain if n.leaf is None]
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:

@@ -19,7 +19,7 @@ from .machine import Machine
 from .passes import backward
 from .tensors import operate
 from .training import defines, rounds
-from .values import Class, Dict, Function, List, Object, Tensor, Unknown
+from .values import Class, Dict, List, Object, Tensor, Unknown
 
 __all__ = ["TRAINER", "fit"]
 

@@ -138,3 +138,23 @@ def test_a_scaler_and_an_optimizer():
     assert all(line.held == 0 for line in kept.ledger().lines if line.unit)
     assert not any("not repeatable" in line.why for line in kept.ledger().lines)
     del out
+
+
+@pytest.mark.parametrize("options", OPTIONS[:4], ids=str)
+def test_a_model_on_two_devices(options):
+    class Split(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(), Block().cuda(), Block(), Block().cuda()])
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x.to(block.up.weight.device))
+            return x
+
+    torch.manual_seed(0)
+    model = Split()
+    x = torch.randn(2, 16, 256)
+    kept = secondpass.keep(model, units=Block, **options)
+    expected = run(model, model, x, True, False)
+    assert all(torch.equal(a, b) for a, b in zip(expected, run(model, kept, x, False, False), strict=True))

@@ -6,26 +6,12 @@ import copy
 import pytest
 import torch
 import zoo
-from torch import nn
 from torch.nn import functional
 
 import secondpass
 
 
-class Gated(nn.Module):
-    """As in many language models: two projections, one of them through an activation, multiplied."""
-
-    def __init__(self, activation=functional.silu):
-        super().__init__()
-        self.norm, self.activation = nn.LayerNorm(8, eps=1e-3), activation
-        self.gate, self.up, self.down = nn.Linear(8, 32), nn.Linear(8, 32), nn.Linear(32, 8)
-
-    def forward(self, x):
-        h = self.norm(x)
-        return x + self.down(self.activation(self.gate(h)) * self.up(h))
-
-
-class Bare(Gated):
+class Bare(zoo.Gated):
     """A norm that is called past its module, with another epsilon."""
 
     def forward(self, x):
@@ -33,7 +19,7 @@ class Bare(Gated):
         return x + self.down(functional.gelu(self.gate(h), approximate="tanh") * self.up(h))
 
 
-class Written(Gated):
+class Written(zoo.Gated):
     """Writes to what was made, without autograd knowing."""
 
     def forward(self, x):
@@ -44,7 +30,7 @@ class Written(Gated):
         return x + self.down(a * self.up(h))
 
 
-class BehindTheBack(Gated):
+class BehindTheBack(zoo.Gated):
     """The same, without even a version telling so."""
 
     def forward(self, x):
@@ -53,7 +39,7 @@ class BehindTheBack(Gated):
         return x + self.down(a)
 
 
-class Both(Gated):
+class Both(zoo.Gated):
     """One result read by two products, as a whole and in part."""
 
     def forward(self, x):
@@ -62,9 +48,9 @@ class Both(Gated):
 
 
 BLOCKS = {
-    "silu": Gated,
-    "gelu": lambda: Gated(functional.gelu),
-    "tanh": lambda: Gated(torch.tanh),
+    "silu": zoo.Gated,
+    "gelu": lambda: zoo.Gated(functional.gelu),
+    "tanh": lambda: zoo.Gated(torch.tanh),
     "bare": Bare,
     "written": Written,
     "behind the back": BehindTheBack,
@@ -138,13 +124,13 @@ def held_by(block):
 
 
 def test_derived_buffers_are_not_held():
-    assert held_by(Gated) <= 0.62  # of norm, gate, silu, up, product: gate and up, and the norm's statistics
+    assert held_by(zoo.Gated) <= 0.62  # of norm, gate, silu, up, product: gate and up, and the norm's statistics
     assert held_by(BehindTheBack) == 1.0  # found out by comparing
 
 
 def test_a_changed_norm_raises_the_native_error():
     zoo.seed(1)
-    model = zoo.Stack([Gated() for _ in range(4)])
+    model = zoo.Stack([zoo.Gated() for _ in range(4)])
     kept = secondpass.keep(model, budget=budgets(model)[4])
     for _ in range(2):
         out = kept(torch.randn(4, 8))

@@ -205,6 +205,29 @@ class Penalty(Plain):
         return torch.tanh(y) + slope.mean()
 
 
+class Gated(nn.Module):
+    """As in many language models: two projections, one of them through an activation, multiplied."""
+
+    def __init__(self, activation: Any = torch.nn.functional.silu) -> None:
+        super().__init__()
+        self.norm, self.activation = nn.LayerNorm(WIDTH, eps=1e-3), activation
+        self.gate, self.up = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.norm(x)
+        return x + self.down(self.activation(self.gate(h)) * self.up(h))
+
+
+class Cast(Dropped):
+    """Computes in float16, by autocast inside of its forward."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.float16):
+            y = super().forward(x)
+        return torch.tanh(y.float())
+
+
 class Skips(nn.Module):
     """Uses one tensor inside and outside of its blocks, several times: the order of accumulation shows in the bits."""
 
@@ -277,7 +300,7 @@ class Trees(nn.Module):
 
 BLOCKS = [
     Plain, Dropped, Attention, Recurrent, Cells, Normed, Spectral, OldSpectral, Weighted, InPlace, Mutating, Lucky,
-    Counting, Custom, Checkpointed, Functional, Penalty,
+    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast,
 ]  # fmt: skip
 WHOLES = [Skips, Shared, Trees]
 

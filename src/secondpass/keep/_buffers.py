@@ -40,7 +40,7 @@ class _Token:
 class Buffers:
     """See NOTE [ Buffers of a unit ]."""
 
-    def __init__(self, frame: Any, unit: Unit, fixed: set[int]) -> None:
+    def __init__(self, frame: Any, unit: Unit, fixed: set[int], slims: bool) -> None:
         # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 3.
         self.frame, self._key = frame, unit.key
         self.entries: list[Entry] = []
@@ -52,6 +52,7 @@ class Buffers:
         self.made = range(0)
         """Which buffers that recompute was to make."""
         self._fixed = fixed
+        self._norms = unit.norms if slims else None
         self._recipes: dict[int, Recipe | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
@@ -74,10 +75,12 @@ class Buffers:
         if first:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
-            found = self._recipes[key] = recipe(tensor, size, self.number, self.unit.habits.modules)
-            self.frame.derived = max(self.frame.derived, found.nbytes if found is not None else 0)
-        if not alias:
-            self._derive(entry, self._recipes[key], tensor)
+            if self._norms is not None:
+                found = self._recipes[key] = recipe(tensor, size, self.number, self._norms)
+                if found is not None and size > self.frame.derived:
+                    self.frame.derived = size
+        if not alias and self._recipes:
+            self._derive(entry, self._recipes.get(key), tensor)
         self.entries.append(entry)
         if first:
             self.held += size

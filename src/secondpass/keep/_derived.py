@@ -58,10 +58,12 @@ class Recipe:
             return self._make(*sources)
 
 
-def recipe(tensor: torch.Tensor, nbytes: int, number: Callable[[Any], int | None], norms: Any) -> Recipe | None:
+def recipe(
+    tensor: torch.Tensor, nbytes: int, number: Callable[[Any], int | None], norms: Iterable[nn.LayerNorm]
+) -> Recipe | None:
     """How a buffer came about, if it was cheap: see NOTE [ Derived buffers ].
 
-    `number` tells which buffer of the run a slot holds; `norms` are the modules that may be layer norms.
+    `number` tells which buffer of the run a slot holds; `norms` are the unit's layer norms.
     """
     made = tensor._base if tensor._is_view() else tensor
     if made is None or made._version or made.output_nr or type(made) is not torch.Tensor or made.grad_fn is None:
@@ -77,7 +79,7 @@ def recipe(tensor: torch.Tensor, nbytes: int, number: Callable[[Any], int | None
     return None if make is None else Recipe(make, tuple(sources), nbytes)  # type: ignore[arg-type]
 
 
-def _maker(name: str, node: Node, norms: Iterable[nn.Module]) -> Callable[..., torch.Tensor] | None:
+def _maker(name: str, node: Node, norms: Iterable[nn.LayerNorm]) -> Callable[..., torch.Tensor] | None:
     if name == "GeluBackward0":
         kind = node._saved_approximate
         return lambda value: functional.gelu(value, approximate=kind)

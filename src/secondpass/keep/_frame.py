@@ -53,6 +53,7 @@ class Frame(Part):
         self._boundary_bytes = 0
         self.held = 0
         self.largest = self.derived = self.weight = 0
+        self.most = 0
         self.calm: float = float("inf")
         """Up to here nobody has to give way: looked at again with each unit."""
         self.glue: int | None = None
@@ -89,6 +90,7 @@ class Frame(Part):
         if habits.hold_history():
             self._strong = None  # NOTE [ The life of a frame ] 3
         self._give_back()
+        self._note()
         return found
 
     def own_memory(self) -> set[int]:
@@ -105,8 +107,13 @@ class Frame(Part):
         self.held += size
         if not again and self.held > self.calm:
             _room.make_room(self, run)
-        self.largest = max(self.largest, size)
-        self.keeper.most = max(self.keeper.most, self.held + self.fixed())
+        if size > self.largest:
+            self.largest = size
+        if self.held > self.most:
+            self.most = self.held
+
+    def _note(self) -> None:
+        self.keeper.most = max(self.keeper.most, self.most + self.fixed())
 
     def shrank(self, size: int) -> None:
         self.held -= size
@@ -180,6 +187,7 @@ class Frame(Part):
         released = self._released()
         if released is not None:
             released.end_pass()
+        self._note()
         self.keeper.passed(len(self.passes), record)
         learned = self.keeper.passes
         if learned is not None and len(self.passes) > learned:

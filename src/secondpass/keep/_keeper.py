@@ -150,9 +150,8 @@ class Keeper:
             if self.policy == "offload" and self.budget is not None:
                 return self._planned(frame, unit, args, kwargs, otherwise=("offload", SLIM))
             return self.policy, SLIM if self.policy == "offload" else FAST
-        if unit.pinned is not None:
-            return "retain", FULL
-        return self._planned(frame, unit, args, kwargs, otherwise=("retain", FULL))
+        mode, level = self._planned(frame, unit, args, kwargs, otherwise=("retain", FULL))
+        return ("retain" if unit.pinned is not None else mode), level
 
     def _planned(self, frame: Frame, unit: Unit, args: Any, kwargs: Any, otherwise: tuple[str, str]) -> tuple[str, str]:
         """What the last call with the same sizes came to."""

@@ -42,7 +42,9 @@ class Run(Buffers):
         parameters = list(unit.habits.parameters())
         own = {storage_of(value)[0] for value in parameters}
         own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
-        super().__init__(frame, unit, own | set(self.boundary))
+        # A plan that makes this unit again with all its buffers, or holds all of them, needs to know no more of them.
+        slims = not frame.follows or (level != FULL and (mode, level) != ("recompute", FAST))
+        super().__init__(frame, unit, own | set(self.boundary), slims)
         weights = (value.numel() * value.element_size() for value in parameters if value.requires_grad)
         frame.weight = max(frame.weight, *weights, 0)
         self.versions = [(value, value._version) for value in parameters]

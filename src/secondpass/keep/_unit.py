@@ -23,6 +23,7 @@ class Unit:
         self.call = call
         self.module = module
         self.habits = Habits(module)
+        self.norms = [part for part in self.habits.modules if isinstance(part, nn.LayerNorm)]
         self.verified = False
         """A recompute has given the same buffers, bit for bit."""
         self.pinned: str | None = None

@@ -1,8 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Everything that is known of libraries: importing it registers the models."""
 
-from . import data, frameworks, huggingface, layers, lightning, optimizers, python_models, torch_functions
+from . import (
+    catalogue,
+    data,
+    frameworks,
+    huggingface,
+    layers,
+    lightning,
+    optimizers,
+    python_models,
+    python_types,
+    torch_functions,
+)
 
 __all__: list[str] = []
 
-_MODELS = (data, frameworks, huggingface, layers, lightning, optimizers, python_models, torch_functions)
+_MODELS = (
+    catalogue,
+    data,
+    frameworks,
+    huggingface,
+    layers,
+    lightning,
+    optimizers,
+    python_models,
+    python_types,
+    torch_functions,
+)

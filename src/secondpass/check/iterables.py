@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Built-in functions and parts of the standard library that make, walk or count iterables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .containers import is_concrete, length
+from .library import function
+from .loops import iterate
+from .machine import Machine
+from .values import Function, List, Object, Stream, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+
+__all__ = ["some"]
+
+Args = list[Any]
+Words = dict[str, Any]
+
+
+def some(m: Machine, value: Any, most: int = 3) -> tuple[list[Any], bool]:
+    """The elements of an iterable, and whether these are all."""
+    items = iterate(m, value)
+    found: list[Any] = []
+    for item in items:
+        if items.length is None and len(found) >= most:
+            return found, False
+        found.append(item)
+        m.spend()
+        if len(found) > 4000:
+            return found, False
+    return found, items.length is not None
+
+
+@function("builtins.len")
+def _len(m: Machine, args: Args, kwargs: Words) -> Any:
+    value = args[0]
+    if isinstance(value, Object):
+        found = value.cls.find("__len__")
+        if found and isinstance(found[0], Function):
+            return _calls.call(m, found[0], [value], {})
+        value = value.hidden.get("items", Unknown(plain=True))
+    size = length(value) if isinstance(value, (list, tuple, dict, str, set, range, bytes)) else None
+    if size is not None:
+        return size
+    return Unknown(("len", getattr(value, "key", id(value))), plain=True)
+
+
+@function("builtins.range")
+def _range(m: Machine, args: Args, kwargs: Words) -> Any:
+    if all(isinstance(a, int) for a in args):
+        return range(*args)
+    start = args[0] if len(args) > 1 and isinstance(args[0], int) else 0 if len(args) == 1 else None
+    step = args[2] if len(args) > 2 else 1
+
+    def make() -> Iterator[Any]:
+        number = start
+        while True:
+            yield Unknown(plain=True) if number is None or not isinstance(step, int) else number
+            number = None if number is None or not isinstance(step, int) else number + step
+
+    return Stream(make, None)
+
+
+@function("builtins.enumerate")
+def _enumerate(m: Machine, args: Args, kwargs: Words) -> Any:
+    start = kwargs.get("start", args[1] if len(args) > 1 else 0)
+    source = args[0]
+
+    def make() -> Iterator[Any]:
+        for number, item in enumerate(iterate(m, source)):
+            yield (number + start if isinstance(start, int) else Unknown(plain=True)), item
+
+    return Stream(make, iterate(m, source).length if not _is_generator(source) else source.length, over=[source])
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, Stream) and bool(value.fields.get("generator"))
+
+
+def _length(m: Machine, value: Any) -> int | None:
+    return value.length if _is_generator(value) else iterate(m, value).length
+
+
+@function("builtins.zip", "itertools.zip_longest")
+def _zip(m: Machine, args: Args, kwargs: Words) -> Any:
+    sizes = [_length(m, a) for a in args]
+    known = [s for s in sizes if s is not None]
+    # A known side that is short bounds the whole even where the other side cannot be told.
+    size = min(known) if known and (len(known) == len(sizes) or min(known) <= 6) else None
+    return Stream(lambda: iter(zip(*(iterate(m, a) for a in args), strict=False)), size, over=args)
+
+
+@function("builtins.reversed")
+def _reversed(m: Machine, args: Args, kwargs: Words) -> Any:
+    value = args[0]
+    if isinstance(value, (list, tuple, range, str)):
+        made = List(list(value)[::-1], m.short)
+        made.loose = bool(getattr(value, "loose", False))
+        return made
+    found, whole = some(m, value)
+    made = List(found[::-1], m.short)
+    made.loose = not whole
+    return made
+
+
+@function("builtins.list", "builtins.sorted", "builtins.tuple", "collections.deque")
+def _list(m: Machine, args: Args, kwargs: Words) -> Any:
+    made = List(depth=m.short)
+    if args:
+        found, whole = some(m, args[0])
+        made.extend(found)
+        made.loose = not whole
+        made.place = getattr(args[0], "place", None)
+    limit = kwargs.get("maxlen", args[1] if len(args) > 1 else None)
+    made.limit = limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+    return made
+
+
+@function("builtins.tuple")
+def _tuple(m: Machine, args: Args, kwargs: Words) -> Any:
+    if not args:
+        return ()
+    found, whole = some(m, args[0])
+    return tuple(found) if whole else _list(m, args, {})
+
+
+@function("builtins.sorted")
+def _sorted(m: Machine, args: Args, kwargs: Words) -> Any:
+    found, whole = some(m, args[0])
+    made = List(found, m.short)
+    made.loose = not whole
+    if is_concrete(found) and not kwargs:
+        try:
+            list.sort(made)
+        except TypeError:
+            pass
+    return made
+
+
+@function("builtins.iter")
+def _iter(m: Machine, args: Args, kwargs: Words) -> Any:
+    source = args[0]
+    if _is_generator(source):
+        return source
+    items = iterate(m, source)
+    made = Stream(lambda: items.source, items.length, generator=True)
+    made.iterator = items.source
+    return made
+
+
+@function("builtins.next")
+def _next(m: Machine, args: Args, kwargs: Words) -> Any:
+    value = args[0]
+    if isinstance(value, List) and value:
+        return value[0]
+    items = iterate(m, value)
+    for item in items:
+        return item
+    return args[1] if len(args) > 1 else Unknown()
+
+
+@function("builtins.map", "builtins.filter", "itertools.starmap")
+def _map(m: Machine, args: Args, kwargs: Words) -> Any:
+    act, sources = args[0], args[1:]
+    size = _length(m, sources[0]) if sources else None
+
+    def make() -> Iterator[Any]:
+        for items in zip(*(iterate(m, s) for s in sources), strict=False):
+            yield _calls.call(m, act, list(items), {})
+
+    return Stream(make, size, generator=True)
+
+
+@function("builtins.filter")
+def _filter(m: Machine, args: Args, kwargs: Words) -> Any:
+    found, whole = some(m, args[1])
+    made = List(depth=m.short)
+    for item in found:
+        keep = m.known_truth(item if args[0] is None else _calls.call(m, args[0], [item], {}))
+        made.loose = made.loose or keep is None
+        if keep is not False:
+            made.append(item)
+    made.loose = made.loose or not whole
+    made.kind = getattr(args[1], "kind", "list")
+    return made
+
+
+@function("itertools.count")
+def _count(m: Machine, args: Args, kwargs: Words) -> Any:
+    start = args[0] if args and isinstance(args[0], int) else 0
+    counter = iter(range(start, 1_000_000_000))
+    return Stream(lambda: counter, None, generator=True)
+
+
+@function("itertools.chain", "itertools.chain.from_iterable")
+def _chain(m: Machine, args: Args, kwargs: Words) -> Any:
+    made = List(depth=m.short)
+    made.kind = "complete"
+    for source in args:
+        found, whole = some(m, source, 40 if not isinstance(source, Unknown) else 1)
+        made.extend(found)
+        made.loose = made.loose or not whole
+        if getattr(source, "kind", "") == "partial" or isinstance(source, Unknown):
+            made.kind = "partial"
+    return made
+
+
+@function("itertools.chain.from_iterable")
+def _chain_all(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _chain(m, some(m, args[0])[0], {})
+
+
+@function("itertools.islice")
+def _islice(m: Machine, args: Args, kwargs: Words) -> Any:
+    stop = args[1] if len(args) == 2 else args[2] if len(args) > 2 else None
+    source = args[0]
+    size = _length(m, source)
+    known = stop if isinstance(stop, int) else None
+    length_ = known if size is None else min(size, known) if known is not None else None
+
+    def make() -> Iterator[Any]:
+        for number, item in enumerate(iterate(m, source)):
+            if known is not None and number >= known:
+                return
+            yield item
+
+    return Stream(make, length_)
+
+
+@function("itertools.cycle", "itertools.repeat")
+def _cycle(m: Machine, args: Args, kwargs: Words) -> Any:
+    source = args[0]
+
+    def make() -> Iterator[Any]:
+        while True:
+            yield from some(m, source)[0] or [Unknown()]
+
+    return Stream(make, None, generator=True)
+
+
+@function("itertools.repeat")
+def _repeat(m: Machine, args: Args, kwargs: Words) -> Any:
+    return Stream(lambda: iter(lambda: args[0], m), args[1] if len(args) > 1 and isinstance(args[1], int) else None)
+
+
+@function("itertools.pairwise")
+def _pairwise(m: Machine, args: Args, kwargs: Words) -> Any:
+    found, whole = some(m, args[0])
+    made = List(list(itertools.pairwise(found)), m.short)
+    made.loose = not whole
+    return made
+
+
+@function("itertools.product")
+def _product(m: Machine, args: Args, kwargs: Words) -> Any:
+    return Stream(lambda: iter(lambda: tuple(next(iter(iterate(m, a)), Unknown()) for a in args), m), None)
+
+
+@function(
+    "tqdm.tqdm",
+    "tqdm.trange",
+    "tqdm",
+    "tqdm.std.tqdm",
+    "rich.progress.track",
+    "alive_progress.alive_it",
+    "fastprogress.progress_bar",
+)
+def _progress(m: Machine, args: Args, kwargs: Words) -> Any:
+    if args:
+        return args[0]
+    return kwargs.get("iterable", Unknown(plain=True))
+
+
+@function("tqdm.trange")
+def _trange(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _range(m, args, {})

@@ -12,7 +12,7 @@ from .machine import Machine
 from .values import Dict, List, Native, Object, Tensor, Unknown
 
 if TYPE_CHECKING:
-    from . import attributes as _attributes
+    from . import items as _items
 
 __all__ = ["contains", "grow", "has_method", "is_concrete", "length", "method"]
 
@@ -188,18 +188,18 @@ def _setdefault(m: Machine, box: Dict, key: Any = None, default: Any = None, *_:
         return box[key]
     if not is_concrete(key) and box.others:
         return box.others[-1]
-    _attributes.set_item(m, box, key, default)
+    _items.set_item(m, box, key, default)
     return default
 
 
 def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> None:
     if isinstance(other, dict):
         for key, value in other.items():
-            _attributes.set_item(m, box, key, value)
+            _items.set_item(m, box, key, value)
     elif other is not None:
         box.loose = True
     for key, value in more.items():
-        _attributes.set_item(m, box, key, value)
+        _items.set_item(m, box, key, value)
 
 
 def _dict_pop(m: Machine, box: Dict, key: Any = None, *default: Any) -> Any:

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from .attributes import get_attribute, get_item, set_attribute, set_item
+from .attributes import get_attribute, set_attribute
 from .calls import call_expression
+from .comprehensions import dict_comprehension, generator_expression, list_comprehension, set_comprehension
 from .containers import contains, is_concrete
-from .loops import iterate, turns
+from .items import get_item, set_item
+from .loops import iterate
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, unary
 from .optimizers import name_optimizer
-from .values import Dict, Function, List, Object, Stream, Tensor, Unknown
+from .values import Dict, Function, List, Object, Tensor, Unknown
 
 __all__ = ["assign", "evaluate", "make_function", "many"]
 
@@ -113,10 +115,11 @@ def _tuple(m: Machine, node: ast.Tuple, scope: Scope) -> Any:
 
 
 def _list(m: Machine, node: ast.List, scope: Scope) -> Any:
-    return _placed(m, List(many(m, node.elts, scope), m.short))
+    return placed(m, List(many(m, node.elts, scope), m.short))
 
 
-def _placed(m: Machine, made: List) -> List:
+def placed(m: Machine, made: List) -> List:
+    """Notes where a container was made."""
     if made:
         made.place = m.place()
     return made
@@ -155,67 +158,6 @@ def make_function(m: Machine, node: Any, scope: Scope, name: str) -> Function:
         a.arg: evaluate(m, d, scope) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None
     }
     return made
-
-
-def _comprehension(m: Machine, node: Any, scope: Scope) -> Iterator[Scope]:
-    """The scopes in which the element is to be evaluated, one after the other."""
-    yield from _generators(m, node.generators, Scope({}, scope, scope.module), scope, node)
-
-
-def _generators(m: Machine, clauses: list[ast.comprehension], inner: Scope, outer: Scope, node: Any) -> Iterator[Scope]:
-    clause, rest = clauses[0], clauses[1:]
-    source = evaluate(m, clause.iter, outer)
-    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno, False):
-        assign(m, clause.target, item, inner)
-        if all(m.truth(evaluate(m, test, inner)) for test in clause.ifs):
-            if rest:
-                yield from _generators(m, rest, inner, inner, node)
-            else:
-                yield inner
-
-
-def _list_comprehension(m: Machine, node: ast.ListComp, scope: Scope) -> Any:
-    made = List(depth=m.short)
-    before = m.cuts
-    for inner in _comprehension(m, node, scope):
-        made.append(evaluate(m, node.elt, inner))
-    made.loose = m.cuts > before
-    return _placed(m, made)
-
-
-def _set_comprehension(m: Machine, node: ast.SetComp, scope: Scope) -> Any:
-    before = m.cuts
-    values = [evaluate(m, node.elt, inner) for inner in _comprehension(m, node, scope)]
-    return set(values) if is_concrete(values) and m.cuts == before else Unknown(plain=True)
-
-
-def _dict_comprehension(m: Machine, node: ast.DictComp, scope: Scope) -> Any:
-    made = Dict(depth=m.short)
-    before = m.cuts
-    for inner in _comprehension(m, node, scope):
-        set_item(m, made, evaluate(m, node.key, inner), evaluate(m, node.value, inner))
-    made.loose = made.loose or m.cuts > before
-    return made
-
-
-def _generator_expression(m: Machine, node: ast.GeneratorExp, scope: Scope) -> Any:
-    def make() -> Iterator[Any]:
-        for inner in _comprehension(m, node, scope):
-            yield evaluate(m, node.elt, inner)
-
-    length = None
-    if len(node.generators) == 1 and not node.generators[0].ifs:
-        # The source of the first clause is evaluated at once, as Python does; its length is the stream's.
-        source = evaluate(m, node.generators[0].iter, scope)
-        length = iterate(m, source).length
-
-        def make() -> Iterator[Any]:
-            inner = Scope({}, scope, scope.module)
-            for item in iterate(m, source):
-                assign(m, node.generators[0].target, item, inner)
-                yield evaluate(m, node.elt, inner)
-
-    return Stream(make, length, generator=True)
 
 
 def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
@@ -321,10 +263,10 @@ _MEANING: dict[type, Callable[[Machine, Any, Scope], Any]] = {
     ast.Set: _set,
     ast.Dict: _dict,
     ast.Lambda: _lambda,
-    ast.ListComp: _list_comprehension,
-    ast.SetComp: _set_comprehension,
-    ast.DictComp: _dict_comprehension,
-    ast.GeneratorExp: _generator_expression,
+    ast.ListComp: list_comprehension,
+    ast.SetComp: set_comprehension,
+    ast.DictComp: dict_comprehension,
+    ast.GeneratorExp: generator_expression,
     ast.JoinedStr: _text,
     ast.FormattedValue: _formatted,
     ast.NamedExpr: _named,

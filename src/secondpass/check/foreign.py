@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from . import torch_models  # noqa: F401 - registers what is known of libraries
 from .calls import call, instantiate
 from .contexts import Switch
+from .edges import flatten
 from .library import FUNCTIONS, is_harmless, is_library, library_class
 from .machine import Machine, Raised
 from .passes import backward, maybe_backward
-from .tensors import _flatten, opaque
+from .tensors import opaque
 from .torch_functions import call_torch
 from .values import External, Function, Object, Tensor, Unknown
 
@@ -77,7 +78,7 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         if done is not None:
             return done[0]
     values: list[Any] = []
-    _flatten(m, [*args, *kwargs.values()], values, 0)
+    flatten(m, [*args, *kwargs.values()], values, 0)
     _doubt(m, name, [*args, *kwargs.values()])
     if function.plain and not any(isinstance(v, Tensor) for v in values):
         return Unknown(plain=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..record import Failure
-from .graph import GraphNode, Refused
 from .machine import Machine
+from .nodes import GraphNode, Refused
 from .values import Native, Unknown
 
 __all__ = ["GradFunction", "names", "read"]

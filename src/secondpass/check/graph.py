@@ -15,74 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..record import Cut, Failure, Holding, Loop, Owner, Pass, Place, Sighting, Step, Write, ZeroGrad
-from .values import Store, Tensor
+from .nodes import GraphNode, Leaf, Refused, between, reach
+from .values import Tensor
 
-__all__ = ["Engine", "GraphNode", "Leaf", "Refused"]
-
-
-class Refused(Exception):
-    """A pass that PyTorch would refuse: the program's RuntimeError."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-class GraphNode:
-    """One recorded operation."""
-
-    __slots__ = (
-        "keeps", "leaf", "loops", "maybe", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack", "vague", "when"
-    )  # fmt: skip
-
-    def __init__(self, number: int, op: str, parents: tuple[GraphNode, ...], maybe: tuple[GraphNode, ...]) -> None:
-        self.number = number
-        self.op = op
-        self.parents = parents
-        self.maybe = maybe
-        self.saved: tuple[str, ...] = ()
-        self.keeps: tuple[tuple[str, Tensor, Store, int], ...] = ()
-        self.place: Place | None = None
-        self.stack: tuple[Place, ...] = ()
-        self.when = -1
-        self.leaf: Leaf | None = None
-        self.spent: bool | None = False
-        self.opaque = False
-        self.loops: tuple[Loop, ...] = ()
-        self.vague = False
-        """Whether it is not known if it saves anything."""
-
-
-class Leaf:
-    """A tensor that gathers gradients, and the state of its gradient."""
-
-    __slots__ = (
-        "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "name", "node", "piled",
-        "store", "tensor",
-    )  # fmt: skip
-
-    def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
-        self.node = node
-        self.name = name
-        self.tensor = tensor
-        self.store = tensor.store
-        self.has: bool | None = False
-        self.applied: set[int] = set()
-        """Identities of the optimizers whose step has applied the gradient that is there now."""
-        self.filled: set[int] = set()
-        """Identities of the optimizers whose last step came before a pass that gave it a gradient."""
-        self.cleared: Place | None = None
-        """Where its gradient was last cleared."""
-        self.piled = False
-        """Whether new gradients were added to one that a step had already applied."""
-        self.doubt = False
-        self.grad: Tensor | None = None
-        self._whole = False
-
-    def rename(self, name: str) -> None:
-        """Gives it the name by which the program reaches it: `model.fc.weight`; the first one stays."""
-        if not self._whole:
-            self.name, self._whole = name, True
+__all__ = ["Engine"]
 
 
 class Engine:
@@ -244,8 +180,8 @@ class Engine:
         start = [r.node or (r.leaf and r.leaf.node) for r in roots]
         nodes = [n for n in start if n is not None]
         goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
-        reached, maybe = self._reach(nodes)
-        certain = reached if goals is None else self._between(reached, goals)
+        reached, maybe = reach(nodes)
+        certain = reached if goals is None else between(reached, goals)
         record = {
             "when": when,
             "kind": kind,
@@ -318,37 +254,6 @@ class Engine:
                         "one of the variables needed for gradient computation has been modified by an inplace operation",
                     )
         return None
-
-    def _reach(self, nodes: list[GraphNode]) -> tuple[set[GraphNode], set[GraphNode]]:
-        certain: set[GraphNode] = set()
-        doubtful: list[GraphNode] = []
-        todo = list(nodes)
-        while todo:
-            node = todo.pop()
-            if node in certain:
-                continue
-            certain.add(node)
-            todo.extend(node.parents)
-            if not node.parents and len(node.maybe) == 1 and not node.opaque:
-                todo.extend(node.maybe)  # NOTE [ Certain and maybe ] 3
-            else:
-                doubtful.extend(node.maybe)
-        maybe: set[GraphNode] = set()
-        while doubtful:
-            node = doubtful.pop()
-            if node not in maybe and node not in certain:
-                maybe.add(node)
-                doubtful.extend(node.parents)
-                doubtful.extend(node.maybe)
-        return certain, maybe
-
-    def _between(self, certain: set[GraphNode], goals: list[GraphNode]) -> set[GraphNode]:
-        """The nodes on a path to one of the goals."""
-        found = {g for g in goals if g in certain}
-        for node in sorted(certain, key=lambda n: n.number):
-            if node not in found and any(p in found for p in node.parents):
-                found.add(node)
-        return found
 
     def _doubt_retains(self, dim: set[GraphNode]) -> None:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""

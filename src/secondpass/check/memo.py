@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .graph import GraphNode
+from .edges import edges
 from .layers import parameters
 from .machine import Machine
-from .tensors import edges
+from .nodes import GraphNode
 from .values import Object, Tensor, Unknown, serials
 
 __all__ = ["remembered"]

@@ -7,11 +7,12 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .edges import edges, flatten
 from .hooks import on_tensor
 from .machine import Machine
 from .passes import backward
 from .rows import CREATION
-from .tensors import _flatten, edges, element, operate, operate_in_place, unknown_operation
+from .tensors import element, operate, operate_in_place, unknown_operation
 from .values import Class, Function, Native, Store, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
 def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`MyFunction.apply(...)`: one node that saves what its forward hands to `save_for_backward`."""
     flat: list[Any] = []
-    _flatten(m, [*args, *kwargs.values()], flat, 0)
+    flatten(m, [*args, *kwargs.values()], flat, 0)
     needs, certain, maybe = edges(flat)
     found = cls.find("forward")
     if not found or not isinstance(found[0], Function):

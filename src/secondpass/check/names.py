@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from .library import builtin, external
 from .machine import Machine, Scope
 from .values import External, Module, Unknown
 
-__all__ = ["Lazy", "bind", "import_name", "look_up"]
+__all__ = ["Lazy", "bind", "import_from", "import_statement", "look_up"]
 
 
 class Lazy:
@@ -90,3 +91,37 @@ def import_name(m: Machine, name: str, level: int, scope: Scope) -> Any:
     if level:
         return Unknown(("import", name))
     return external(name) if isinstance(external(name), External) else External(name)
+
+
+def import_statement(m: Machine, node: ast.Import, scope: Scope) -> None:
+    """`import x`"""
+    for alias in node.names:
+        if alias.asname:
+            bind(scope, alias.asname, import_name(m, alias.name, 0, scope))
+        else:
+            top = alias.name.partition(".")[0]
+            bind(scope, top, import_name(m, top, 0, scope))
+
+
+def import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
+    """`from x import y`"""
+    source = import_name(m, node.module or "", node.level, scope)
+    for alias in node.names:
+        if alias.name == "*":
+            if isinstance(source, Module):
+                m.execute(source)
+                for name, value in source.globals.items():
+                    if not name.startswith("_"):
+                        scope.vars.setdefault(name, value)
+            continue
+        name = alias.asname or alias.name
+        if isinstance(source, Module):
+            below = m.project.module_file(alias.name, source.file, 0, inside=True)
+            if below and alias.name not in source.globals:
+                bind(scope, name, m.module(f"{source.name}.{alias.name}", below))
+            else:
+                bind(scope, name, Lazy(source, alias.name))
+        elif isinstance(source, External):
+            bind(scope, name, external(f"{source.name}.{alias.name}"))
+        else:
+            bind(scope, name, Unknown(("import", node.module, alias.name)))

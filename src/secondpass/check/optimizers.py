@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..record import Owner
-from .graph import Leaf
 from .library import CLASSES, models
 from .loops import at_least, iterate
 from .machine import Machine
+from .nodes import Leaf
 from .sight import look
 from .values import Dict, List, Object, Tensor, Unknown
 

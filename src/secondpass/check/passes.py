@@ -8,6 +8,7 @@ from typing import Any
 from .hooks import after_pass
 from .loops import iterate
 from .machine import Machine, Raised
+from .nodes import reach
 from .sight import look
 from .values import Tensor, Unknown
 
@@ -102,7 +103,7 @@ def maybe_backward(m: Machine, roots: list[Any]) -> None:
     m.visit()
     m.engine.unknown_pass(m.place(), m.stack())
     if nodes:
-        certain, maybe = m.engine._reach(nodes)
+        certain, maybe = reach(nodes)
         m.engine._spend(set(), certain | maybe, True, True)
         m.engine._gather(set(), certain | maybe, None)
         return

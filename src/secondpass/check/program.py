@@ -18,8 +18,8 @@ from ..causes import diagnose
 from ..record import Finding, Place
 from . import torch_models
 from .decide import POLICIES, Policy
-from .graph import Refused
 from .machine import Exhausted, Machine, Raised
+from .nodes import Refused
 from .project import Project
 from .trace import trace
 

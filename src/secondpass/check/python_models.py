@@ -7,10 +7,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from . import argparse_model  # noqa: F401 - registers
-from .attributes import get_attribute, get_item
+from .attributes import get_attribute
 from .containers import is_concrete
 from .contexts import Switch
 from .copies import copied
+from .items import get_item
 from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine

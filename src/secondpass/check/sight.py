@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..record import Holding, Sighting
-from .graph import GraphNode
 from .machine import Machine
+from .nodes import GraphNode
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
 
 if TYPE_CHECKING:

@@ -7,23 +7,20 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .contexts import enter, leave
 from .decide import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
-from .graph import Refused
+from .guards import raise_, try_, with_
 from .loops import MODULUS, is_over, lengthen, turns
-from .machine import Loop, Machine, Raised, Scope
-from .names import Lazy, bind, import_name
+from .machine import Loop, Machine, Scope
+from .names import bind, import_from, import_statement
 from .operators import augmented
-from .values import Class, External, Module, Object, Tensor, Unknown
+from .values import Object, Tensor, Unknown
 
 if TYPE_CHECKING:
-    from . import library as _library
     from . import operators as _operators
-    from . import trace as _trace
 
-__all__ = ["BREAK", "CONTINUE", "Return", "block", "catches", "lean", "widen"]
+__all__ = ["BREAK", "CONTINUE", "Return", "block", "lean", "widen"]
 
 
 class Return:
@@ -36,6 +33,7 @@ class Return:
 
 
 BREAK = object()
+
 CONTINUE = object()
 
 
@@ -185,84 +183,6 @@ def widen(m: Machine, node: Any, scope: Scope) -> None:
             owner.attrs[attr] = Unknown(plain=True)
 
 
-def _with(m: Machine, node: Any, scope: Scope) -> Any:
-    entered: list[Any] = []
-    signal = None
-    try:
-        for item in node.items:
-            manager = evaluate(m, item.context_expr, scope)
-            value, state = enter(m, manager, item.context_expr)
-            entered.append(state)
-            if item.optional_vars is not None:
-                assign(m, item.optional_vars, value, scope)
-        signal = block(m, node.body, scope)
-    except (Raised, Refused) as error:
-        swallowed = False
-        while entered:
-            swallowed = leave(m, entered.pop(), error) or swallowed
-        if not swallowed:
-            raise
-        return None
-    finally:
-        while entered:
-            leave(m, entered.pop(), None)
-    return signal
-
-
-def catches(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scope) -> bool:
-    """Whether a handler takes an exception of the program."""
-    name = error.name if isinstance(error, Raised) else "RuntimeError"
-    if handler.type is None:
-        return True
-    wanted = evaluate(m, handler.type, scope)
-    for kind in wanted if isinstance(wanted, tuple) else (wanted,):
-        found = kind.name.rpartition(".")[2] if isinstance(kind, (External, Class)) else ""
-        if found in (name, "Exception", "BaseException") or (isinstance(kind, Unknown) and not found):
-            return True
-    return False
-
-
-def _try(m: Machine, node: Any, scope: Scope) -> Any:
-    try:
-        signal = block(m, node.body, scope)
-        if signal is None:
-            signal = block(m, node.orelse, scope)
-    except (Raised, Refused) as error:
-        handler = next((h for h in node.handlers if catches(m, h, error, scope)), None)
-        if handler is None:
-            final = block(m, node.finalbody, scope)
-            if final is not None:
-                return final
-            raise
-        signal = handle(m, handler, error, scope)
-    final = block(m, node.finalbody, scope)
-    return signal if final is None else final
-
-
-def handle(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scope) -> Any:
-    """Executes a handler."""
-    if handler.name:
-        bind(scope, handler.name, Unknown(plain=True))
-    before = len(m.engine.failures)
-    signal = block(m, handler.body, scope)
-    if isinstance(error, Refused):
-        _trace.swallow(m.engine, before)
-    return signal
-
-
-def _raise(m: Machine, node: ast.Raise, scope: Scope) -> Any:
-    if node.exc is None:
-        raise Raised("Exception")
-    value = evaluate(m, node.exc, scope)
-    name = ""
-    if isinstance(value, Object):
-        name = value.cls.name
-    elif isinstance(value, (Class, External)):
-        name = value.name.rpartition(".")[2]
-    target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    raise Raised(name or ast.unparse(target).rpartition(".")[2], value)
-
-
 def _delete(m: Machine, node: ast.Delete, scope: Scope) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
@@ -294,38 +214,6 @@ def _delete_item(owner: Any, key: Any) -> None:
         owner.loose = True  # type: ignore[attr-defined]
 
 
-def _import(m: Machine, node: ast.Import, scope: Scope) -> None:
-    for alias in node.names:
-        if alias.asname:
-            bind(scope, alias.asname, import_name(m, alias.name, 0, scope))
-        else:
-            top = alias.name.partition(".")[0]
-            bind(scope, top, import_name(m, top, 0, scope))
-
-
-def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
-    source = import_name(m, node.module or "", node.level, scope)
-    for alias in node.names:
-        if alias.name == "*":
-            if isinstance(source, Module):
-                m.execute(source)
-                for name, value in source.globals.items():
-                    if not name.startswith("_"):
-                        scope.vars.setdefault(name, value)
-            continue
-        name = alias.asname or alias.name
-        if isinstance(source, Module):
-            below = m.project.module_file(alias.name, source.file, 0, inside=True)
-            if below and alias.name not in source.globals:
-                bind(scope, name, m.module(f"{source.name}.{alias.name}", below))
-            else:
-                bind(scope, name, Lazy(source, alias.name))
-        elif isinstance(source, External):
-            bind(scope, name, _library.external(f"{source.name}.{alias.name}"))
-        else:
-            bind(scope, name, Unknown(("import", node.module, alias.name)))
-
-
 def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
     subject = evaluate(m, node.subject, scope)
     for case in node.cases:
@@ -353,13 +241,13 @@ _MEANING: dict[type, Callable[[Machine, Any, Scope], Any]] = {
     ast.For: _for,
     ast.AsyncFor: _for,
     ast.While: _while,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.Try: _try,
-    ast.Raise: _raise,
+    ast.With: with_,
+    ast.AsyncWith: with_,
+    ast.Try: try_,
+    ast.Raise: raise_,
     ast.Delete: _delete,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
+    ast.Import: import_statement,
+    ast.ImportFrom: import_from,
     ast.FunctionDef: define_function,
     ast.AsyncFunctionDef: define_function,
     ast.ClassDef: define_class,
@@ -367,5 +255,6 @@ _MEANING: dict[type, Callable[[Machine, Any, Scope], Any]] = {
     ast.Continue: lambda m, node, scope: CONTINUE,
     ast.Match: _match,
 }
+
 if hasattr(ast, "TryStar"):
-    _MEANING[ast.TryStar] = _try
+    _MEANING[ast.TryStar] = try_

@@ -7,14 +7,15 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.ops import Op
-from .graph import GraphNode
+from .edges import does_need, edges, flatten, may_need
 from .loops import at_least
 from .machine import Machine
+from .meant import meant
+from .nodes import GraphNode
 from .rows import NO_HISTORY, composed, row
-from .values import Object, Store, Stream, Tensor, Unknown
+from .values import Store, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
-    from . import loops as _loops
     from . import methods as _methods
 
 __all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
@@ -34,22 +35,11 @@ class Values(tuple):  # type: ignore[type-arg]
         return self[1] if len(self) > 1 else Unknown(plain=True)
 
 
-_BY_ARGUMENTS = {
-    # name, and the row it means when a dimension (or a tensor) is given
-    "max": ("max", "max_dim", "maximum"),
-    "min": ("min", "min_dim", "minimum"),
-    "mean": ("mean", "mean_dim", ""),
-    "sum": ("sum", "sum_dim", ""),
-    "prod": ("prod", "prod_dim", ""),
-    "squeeze": ("squeeze", "squeeze_dim", ""),
-}
-
-
 def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Applies a function or method of PyTorch by its name."""
     if name in NO_HISTORY:
         return without_history(m, "compare", args)
-    name = _meant(name, args, kwargs)
+    name = meant(name, args, kwargs)
     if name == "dropout" and (kwargs.get("training") is False or (len(args) > 2 and args[2] is False)):
         return args[0]
     parts = composed(name)
@@ -72,38 +62,6 @@ def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
 
 def _text_of(value: Any) -> str:
     return value.name if isinstance(value, Tensor) else ""
-
-
-def _meant(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
-    if name in _BY_ARGUMENTS:
-        plain, by_dim, by_tensor = _BY_ARGUMENTS[name]
-        if "dim" in kwargs or "axis" in kwargs:
-            return by_dim
-        if len(args) > 1:
-            if by_tensor and isinstance(args[1], Tensor):
-                return by_tensor
-            return by_dim if not isinstance(args[1], Unknown) or not by_tensor else plain
-        return plain
-    if len(args) == 2:
-        left, right = args
-        if name == "sub" and not isinstance(left, (Tensor, Unknown)):
-            args[:] = [right]
-            return "rsub"
-        if name == "div" and not isinstance(left, (Tensor, Unknown)):
-            args[:] = [right]
-            return "reciprocal"
-        if name == "pow":
-            if not isinstance(left, (Tensor, Unknown)):
-                args[:] = [right]
-                return "rpow"
-            if isinstance(right, (Tensor, Unknown)) and not (isinstance(right, Unknown) and right.plain):
-                return "pow_tensor"
-            args[:] = [left]
-        if name == "masked_fill" or name == "lerp":
-            return name
-        if name == "matmul":
-            return "mm"
-    return name
 
 
 def _composed(m: Machine, parts: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -134,7 +92,7 @@ def _evaluate(m: Machine, node: ast.expr, values: dict[str, Any]) -> Any:
 def _inputs(m: Machine, op: Op, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     if op.star >= 0 or (op.inputs and op.inputs[0] == "tensors"):
         flat: list[Any] = []
-        _flatten(m, [*args, *kwargs.values()], flat, 0)
+        flatten(m, [*args, *kwargs.values()], flat, 0)
         return {"tensors": flat}
     found = dict(zip(op.inputs, args, strict=False))
     for name, value in kwargs.items():
@@ -143,48 +101,6 @@ def _inputs(m: Machine, op: Op, args: list[Any], kwargs: dict[str, Any]) -> dict
         elif name in ("input", "x") and op.inputs[0] not in found:
             found[op.inputs[0]] = value
     return found
-
-
-def _flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
-    for value in values:
-        if isinstance(value, (Tensor, Unknown)):
-            into.append(value)
-        elif isinstance(value, (list, tuple)) and depth < 4:
-            _flatten(m, value, into, depth + 1)
-        elif isinstance(value, dict) and depth < 4:
-            _flatten(m, value.values(), into, depth + 1)
-        elif isinstance(value, Stream) and depth < 2:
-            items = _loops.iterate(m, value)
-            taken = []
-            for item in items:
-                taken.append(item)
-                if items.length is None and len(taken) >= 3:
-                    break
-            _flatten(m, taken, into, depth + 1)
-        elif isinstance(value, Object) and depth < 3:
-            _flatten(m, value.attrs.values(), into, depth + 2)
-
-
-def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNode]]:
-    """Whether a result of these values needs a gradient, its certain and its possible parents."""
-    certain: list[GraphNode] = []
-    maybe: list[GraphNode] = []
-    needs: bool | None = False
-    for value in values:
-        if isinstance(value, Tensor):
-            node = value.node or (value.leaf.node if value.leaf is not None else None)
-            if value.needs and node is not None:
-                certain.append(node)
-                needs = True
-            elif value.needs is None or value.needs:
-                if node is not None:
-                    maybe.append(node)
-                needs = needs or None
-        elif isinstance(value, Unknown) and not value.plain:
-            if value.node is not None:
-                maybe.append(value.node)
-            needs = needs or None
-    return needs, certain, maybe
 
 
 def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
@@ -206,28 +122,14 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     node.loops = m.loops()
     if m.short and any(p.place is node.place and p.op == node.op and p.loops != node.loops for p in certain):
         at_least(m, 8)  # a sum that is built from itself
-    names = {n for n in inputs if _may_need(inputs[n])}
-    sure = {n for n in inputs if _does_need(inputs[n])}
+    names = {n for n in inputs if may_need(inputs[n])}
+    sure = {n for n in inputs if does_need(inputs[n])}
     node.saved = op.saved(names) if op.edges else ()
     alone = [sure] if sure else [{n} for n in names]
     node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
     made = _result(op, node, needs, first)
     node.keeps = tuple(_kept(op, node.saved, inputs, made))
     return made
-
-
-def _may_need(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(_may_need(v) for v in value)
-    if isinstance(value, Unknown):
-        return not value.plain
-    return isinstance(value, Tensor) and value.needs is not False
-
-
-def _does_need(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(_does_need(v) for v in value)
-    return isinstance(value, Tensor) and value.needs is True
 
 
 def _kept(op: Op, saved: tuple[str, ...], inputs: dict[str, Any], made: Any) -> Any:
@@ -270,7 +172,7 @@ def opaque(m: Machine, values: list[Any], name: str = "?") -> GraphNode:
 def unknown_operation(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """An operation of PyTorch that no row tells of: it has history where its inputs do, and may save anything."""
     flat: list[Any] = []
-    _flatten(m, [*args, *kwargs.values()], flat, 0)
+    flatten(m, [*args, *kwargs.values()], flat, 0)
     needs, certain, maybe = edges(flat)
     if m.grad is False or needs is False:
         return Unknown(plain=True) if not flat else Tensor(False)
@@ -290,7 +192,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     how = "[...] =" if name == "copy_" and tensor.base is not None else name if name.endswith("_") else f"{name}_"
     records = m.grad is not False
     values: list[Any] = []
-    _flatten(m, [tensor, *args], values, 0)
+    flatten(m, [tensor, *args], values, 0)
     needs, _, _ = edges(values)
     if tensor.leaf is not None and tensor.needs and records:
         # PyTorch refuses to change a leaf that gathers gradients while it records.

@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .graph import GraphNode, Leaf
+    from .nodes import GraphNode, Leaf
 
 __all__ = [
     "Bound",

@@ -19,7 +19,7 @@ from importlib import import_module
 from inspect import cleandoc
 from types import ModuleType
 
-from ..record import Failure, Finding, Trace
+from ..record import Failure, Finding, Place, Trace
 from ._reuse import reuses
 from .swallowed_error import swallowed
 
@@ -95,6 +95,19 @@ def _diagnosed(trace: Trace) -> list[Finding]:
     for cause in causes:
         if hasattr(cause.module, "diagnose"):
             found += cause.module.diagnose(trace)
-    # History that is walked again grows as well: whoever has been told the one need not be told the other.
-    told = {f.carrier.name for f in found if f.carrier is not None and f.cause == "silent-reuse"}
-    return [f for f in found if not (f.cause == "graph-leak" and f.carrier is not None and f.carrier.name in told)]
+    return [f for f in found if not _told(f, found)]
+
+
+def _told(leak: Finding, found: list[Finding]) -> bool:
+    """Whether a leak is history that is walked again: it grows as well, but that has been said."""
+    if leak.cause != "graph-leak":
+        return False
+    others = [f for f in found if f.cause == "silent-reuse"]
+    return any(
+        (f.carrier and leak.carrier and f.carrier.name == leak.carrier.name) or _line(f.built) == _line(leak.failed)
+        for f in others
+    )
+
+
+def _line(place: Place | None) -> tuple[str, int] | None:
+    return (place.file, place.line) if place is not None else None

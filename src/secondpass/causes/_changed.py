@@ -36,8 +36,10 @@ class Changed:
 
     @property
     def other_network(self) -> bool:
-        """Whether the step belongs to another optimizer than the one that this pass is for."""
-        return self.step is not None and len(self.trace.owners) > 1
+        """Whether the step belongs to another optimizer than the one that this pass is for. A parameter that several
+        optimizers own belongs to this pass too."""
+        owners = [o for o in self.trace.owners if self.failure.leaf in o.leaves]
+        return self.step is not None and len(self.trace.owners) > 1 and len(owners) < 2
 
     def carrier(self) -> Carrier | None:
         """What brings the old forward to the pass: the youngest name that was there when the parameters changed."""

@@ -99,6 +99,15 @@ def fits(reuse: Reuse) -> bool:
     )
 
 
+def _one_each(reuse: Reuse) -> bool:
+    """Whether every turn of one loop adds one loss and makes one pass."""
+    freed, used, built = reuse.freed, reuse.used.loops, reuse.entry.loops
+    if freed is None or not freed.loops or not used or not built:
+        return False
+    a, b, c = freed.loops[0], used[0], built[0]
+    return (a.file, a.line) == (b.file, b.line) == (c.file, c.line) and b.count - a.count == 1
+
+
 def explain(reuse: Reuse) -> Finding:
     """Either the accumulator is what goes through backward by mistake, or it should have started anew."""
     carrier = reuse.carrier("then")
@@ -123,7 +132,8 @@ def explain(reuse: Reuse) -> Finding:
         target=name,
         place=reuse.entry.place,
     )
-    plain = root == name or (name and root == name.rpartition(".")[2])
+    # Several losses a pass are a sum that should start anew; one loss a pass is a log of them.
+    summed = (root == name or (name and root == name.rpartition(".")[2])) and not _one_each(reuse)
     return about_reuse(
-        CODE, "accumulated-loss", reuse, message, carrier, [own, number] if plain else [number, own], accumulator=name
+        CODE, "accumulated-loss", reuse, message, carrier, [own, number] if summed else [number, own], accumulator=name
     )

@@ -12,7 +12,7 @@ from ._args import pass_calls
 from ._flow import assigned_value, base_of, dotted, names_read, plain, simple, written
 from ._patch import Patch, attached
 from ._project import Project, Scope
-from ._source import Source
+from ._source import Source, walk
 
 __all__ = ["own_loss", "restarted"]
 
@@ -88,19 +88,37 @@ def _through_sum(
             return  # a sum over an inner loop is one loss: see `restarted`
         patch = Patch()
         own = dotted(added)
+        value = ".detach()" if _is_asked_as_tensor(source, name) else ".item()"
         if own is None:
             own = "batch_loss"
             patch.replace(
                 source,
                 small,
                 f"{own} = {source.code(added)}{source.newline}{source.indent(above)}"
-                + source.code(small).replace(source.code(added), f"{own}.item()", 1),
+                + source.code(small).replace(source.code(added), own + value, 1),
             )
         else:
-            patch.replace(source, added, attached(source, added, ".item()"))
+            patch.replace(source, added, attached(source, added, value))
         patch.replace(source, root, own)
-        yield patch, f"Send `{own}` through the pass; `{name}` keeps the number"
+        yield patch, f"Send `{own}` through the pass; `{name}` keeps the {'number' if value == '.item()' else 'value'}"
         return
+
+
+def _is_asked_as_tensor(source: Source, name: str) -> bool:
+    """Whether what the accumulator holds is used as a tensor elsewhere: `total.item()`, `torch.stack(losses)`."""
+    for node in walk(source.module):
+        if not isinstance(node, cst.Call):
+            continue
+        called = dotted(node.func) or ""
+        if called in {f"{name}.item", f"{name}.detach", f"{name}.cpu"}:
+            return True
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in {"item", "detach"}:
+            inner = node.func.value
+            if isinstance(inner, cst.Subscript) and dotted(inner.value) == name:
+                return True
+        if called in {"torch.stack", "torch.cat", "torch.sum", "torch.mean"} and name in names_read(node):
+            return True
+    return False
 
 
 def _added(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | None:

@@ -53,7 +53,21 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                 way.why = "the pass then sees the values that its forward was computed with"
                 if steps:
                     way.why += "; both losses' gradients are there when the step is made"
+                if steps:
+                    _clear_first(way, source, block, write, site)
                 yield _move(way, source, write, _past_updates(source, site) if not steps else site, after=True)
+
+
+def _clear_first(
+    way: Way, source: Source, block: list[cst.BaseStatement], write: cst.BaseStatement, site: cst.BaseStatement
+) -> None:
+    """What is cleared between a step and the pass that it now comes behind would be lost to it: cleared before."""
+    passes = [s for s in block if source.order(s) < source.order(write) and any(pass_calls(t) for t in simple([s]))]
+    for clear in block:
+        between = source.order(write) < source.order(clear) < source.order(site)
+        if passes and between and method_call(clear, "zero_grad") and isinstance(clear, cst.SimpleStatementLine):
+            way.patch.insert_before(source, passes[-1], lines_of(source, clear))
+            way.patch.delete(source, clear)
 
 
 def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -27,7 +27,7 @@ BAD = [
     "torch.optim.Adam([leaf], betas=(2, 0))", "torch.nn.functional.dropout(leaf, 2.0)", "torch.nn.MSELoss(reduction='odd')(leaf, leaf)",
     "torch.nn.functional.nll_loss(ones(2, 3), torch.tensor([0, 5]))", "torch.nn.functional.embedding(torch.tensor([9]), ones(2, 2))",
     "torch.nn.Module()(1)", "torch.randn(2, nonsense=1)", "torch.no_such_function(1)", "leaf.no_such_method()", "leaf.sum().backward(retain=True)",
-    "torch.randn(-1)", "torch.from_numpy([1])", "leaf ** 'a'", "leaf + 'a'", "setattr(leaf, 'grad', ones(5))", "setattr(leaf, 'grad', 1)",
+    "torch.randn(-1)", "torch.from_numpy([1])", "ones(3).copy_(ones(1, 3))", "leaf ** 'a'", "leaf + 'a'", "setattr(leaf, 'grad', ones(5))", "setattr(leaf, 'grad', 1)",
     "torch.nn.functional.layer_norm(leaf, (5,))", "leaf.sum().backward(inputs=[])", "torch.einsum('ij,jk->ik', leaf)",
 ]  # fmt: skip
 

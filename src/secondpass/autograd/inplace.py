@@ -119,13 +119,11 @@ def _span(x: Any) -> tuple[int, int]:
 
 def _write(op: Op, target: Any, plain: list[Any], params: dict[str, Any]) -> None:
     try:
-        if op.name == "copy_":
-            target[...] = plain[1]
-            return
-        out = op.value(*plain, **params)
-        if out.dtype.kind == "f" and target.dtype.kind != "f":
+        copies = op.name == "copy_"
+        out = plain[1] if copies else op.value(*plain, **params)
+        if out.dtype.kind == "f" and target.dtype.kind != "f" and not copies:
             raise RuntimeError(f"result type {out.dtype} can't be cast to the desired output type {target.dtype}")
-        if out.shape != target.shape:
+        if out.ndim > target.ndim or (out.shape != target.shape and not copies):
             raise RuntimeError(
                 f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(out.shape)}"
             )

@@ -196,10 +196,18 @@ def _filled_at(trace: Trace, name: str, running: bool) -> tuple[Place | None, st
                 continue
             own = bool(attribute) and target == f"self.{attribute}"
             rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
+            if rank == 9 and "[" in name and target.startswith("self.") and _is_container(tree, node.lineno):
+                rank = 3  # a class of the user's that is itself the dictionary
             if rank < 9 and (best is None or rank < best[0]):
                 function = tree.function(node.lineno)
                 best = (rank, Place(file, node.lineno, getattr(function, "name", "<module>")), target)
     return (best[1], best[2] if best[0] < 2 else name) if best is not None else (None, "")
+
+
+def _is_container(tree: Source, line: int) -> bool:
+    """Whether a line stands in a class that is a dictionary or a list."""
+    classes = [s for s in tree.path(line) if isinstance(s, ast.ClassDef)]
+    return any(ast.unparse(b).rpartition(".")[2].lower().endswith(("dict", "list")) for c in classes for b in c.bases)
 
 
 def _same_end(target: str, name: str) -> bool:

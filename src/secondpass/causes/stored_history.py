@@ -161,7 +161,11 @@ def _places(reuse: Reuse) -> list[Place]:
     entry = reuse.entry
     made = [entry]
     if entry.op.startswith(("Stack", "Cat")):
-        made += [reuse.trace.nodes[p] for p in (entry.parents or ())[:4] if p in reuse.trace.nodes]
+        parts = [reuse.trace.nodes[p] for p in (entry.parents or ())[:4] if p in reuse.trace.nodes]
+        numbers = {n.number for n in parts}
+        # Where each is computed from the one before, the list was a way to compute, not a store.
+        if not any(n.number in numbers for part in parts for n in reuse.trace.history(*(part.parents or ()))):
+            made += parts
     return list(dict.fromkeys(p for n in made for p in n.stack))
 
 

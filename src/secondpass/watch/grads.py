@@ -50,6 +50,8 @@ class _Book:
         self.filled: set[int] = set()
         self.passes = 0
         self.steps = 0
+        self.followed_steps = 0
+        """At how many of them the gradients were looked at: before two, nobody knows what never has one."""
         self.looks = _LOOKS
         self.digests = 2 * _LOOKS
         self.name = type(optimizer).__name__
@@ -206,6 +208,7 @@ class Grads:
     def step_begins(self, optimizer: torch.optim.Optimizer) -> dict[str, tuple[int, ...]]:
         """What a step finds: followed leaves that are empty, stale or piled up."""
         book = self.book(optimizer)
+        book.followed_steps += 1
         for number in self.hand.keys() & set(book.every) if self.hand else ():
             del self.hand[number]
         for number, ref in list(book.never.items()):

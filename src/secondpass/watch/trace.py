@@ -152,10 +152,11 @@ class _Builder:
 
     def _owners(self) -> list[Owner]:
         held = self.watcher.leaves.held
-        return [
-            Owner(b.name, b.every, tuple(b.never), tuple(n for n in b.never if n not in held), b.steps, b.first)
-            for b in self.watcher.grads.books()
-        ]
+        found = []
+        for b in self.watcher.grads.books():
+            never = tuple(b.never) if b.followed_steps > 1 else ()
+            found.append(Owner(b.name, b.every, never, tuple(n for n in never if n not in held), b.steps, b.first))
+        return found
 
     def _sightings(self) -> list[Sighting]:
         found = []

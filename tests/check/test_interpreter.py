@@ -419,3 +419,24 @@ def test_what_is_done_to_parameters_is_done_to_all_of_them(tmp_path: Path) -> No
     """
     assert codes(tmp_path, body.format(needs="False")) == []
     assert codes(tmp_path, body.format(needs="True")) == ["SP107"]
+
+
+def test_parameters_put_into_the_groups_of_an_optimizer(tmp_path: Path) -> None:
+    body = """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head = nn.Linear(3, 8), nn.Linear(8, 2)
+            def forward(self, x):
+                return self.head(self.body(x))
+        model = Model()
+        opt = torch.optim.SGD([{{"params": model.body.parameters()}}, {{"params": model.head.parameters(), "lr": 0.1}}])
+        model.head = nn.Linear(8, 3)
+        {renew}
+        for x in torch.randn(9, 3):
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body.format(renew="pass")) == ["SP406"]
+    assert codes(tmp_path, body.format(renew='opt.param_groups[1]["params"] = list(model.head.parameters())')) == []

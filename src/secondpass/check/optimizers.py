@@ -47,16 +47,32 @@ def _gather(m: Machine, value: Any, into: list[Leaf], depth: int = 0) -> bool:
 def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner = args[0]
     given = args[1] if len(args) > 1 else kwargs.get("params")
-    leaves: list[Leaf] = []
-    whole = _gather(m, given, leaves)
-    owner.hidden["leaves"] = list(dict.fromkeys(leaves))
-    owner.hidden["whole"] = whole
+    groups = List()
+    owner.hidden["leaves"], owner.hidden["whole"] = [], True
+    several = isinstance(given, (list, tuple)) and bool(given) and all(isinstance(g, dict) for g in given)
+    for group in given if several and isinstance(given, (list, tuple)) else (given,):
+        leaves: list[Leaf] = []
+        owner.hidden["whole"] = _gather(m, group, leaves) and owner.hidden["whole"]
+        owner.hidden["leaves"] = list(dict.fromkeys([*owner.hidden["leaves"], *leaves]))
+        made = Dict(group if isinstance(group, dict) else {"lr": Unknown(plain=True)})
+        made["params"] = List([leaf.tensor for leaf in leaves])
+        groups.append(made)
     owner.hidden["made"] = m.place()
-    owner.attrs["param_groups"] = List(
-        [Dict({"params": List([leaf.tensor for leaf in leaves]), "lr": Unknown(plain=True)})]
-    )
+    owner.attrs["param_groups"] = groups
     owner.attrs["state"] = Unknown(plain=True)
     _own(m, owner)
+
+
+def _renew(m: Machine, owner: Object) -> None:
+    """Looks whether the program has put other parameters into the groups."""
+    groups = owner.attrs.get("param_groups")
+    leaves: list[Leaf] = []
+    whole = isinstance(groups, List) and not groups.loose and _gather(m, groups, leaves)
+    if not whole:
+        owner.hidden["whole"] = False
+    elif leaves != owner.hidden.get("leaves"):
+        owner.hidden["leaves"] = list(dict.fromkeys(leaves))
+        m.engine.never.get(id(owner), set()).intersection_update(leaves)
 
 
 def _own(m: Machine, owner: Object) -> None:
@@ -97,6 +113,7 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _apply(m: Machine, owner: Object, inside: bool) -> None:
+    _renew(m, owner)
     leaves = owner.hidden.get("leaves")
     m.visit()
     m.keep.append(owner)  # its identity must not be given to another object
@@ -117,6 +134,7 @@ def _apply(m: Machine, owner: Object, inside: bool) -> None:
 def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner = args[0]
     m.visit()
+    _renew(m, owner)
     leaves = owner.hidden.get("leaves")
     if leaves is not None and not owner.hidden.get("whole", False):
         for leaf in m.engine.leaves:
@@ -126,10 +144,15 @@ def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 def _add_group(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner = args[0]
-    leaves = list(owner.hidden.get("leaves", ()))
     group = args[1] if len(args) > 1 else kwargs.get("param_group")
+    leaves: list[Leaf] = []
     owner.hidden["whole"] = _gather(m, group, leaves) and owner.hidden.get("whole", False)
-    owner.hidden["leaves"] = list(dict.fromkeys(leaves))
+    made = Dict(group if isinstance(group, dict) else {})
+    made["params"] = List([leaf.tensor for leaf in leaves])
+    groups = owner.attrs.get("param_groups")
+    if isinstance(groups, List):
+        groups.append(made)
+    _renew(m, owner)
     _own(m, owner)
 
 

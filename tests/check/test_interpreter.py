@@ -440,3 +440,54 @@ def test_parameters_put_into_the_groups_of_an_optimizer(tmp_path: Path) -> None:
     """
     assert codes(tmp_path, body.format(renew="pass")) == ["SP406"]
     assert codes(tmp_path, body.format(renew='opt.param_groups[1]["params"] = list(model.head.parameters())')) == []
+
+
+def test_named_tuples_are_followed(tmp_path: Path) -> None:
+    body = """
+        from typing import NamedTuple
+        class State(NamedTuple):
+            h: torch.Tensor
+            n: int = 0
+        state = State(torch.zeros(1, 3))
+        for x in torch.randn(9, 1, 3):
+            h, n = state
+            state = State(torch.tanh(net(x) + h), n + 1){end}
+            opt.zero_grad()
+            state.h.pow(2).sum().backward()
+            opt.step()
+            {after}
+    """
+    assert codes(tmp_path, body.format(end="", after="pass")) == ["SP103"]
+    assert codes(tmp_path, body.format(end="", after="state = state._replace(h=state.h.detach())")) == []
+
+
+def test_a_module_called_with_other_parameters(tmp_path: Path) -> None:
+    body = """
+        from torch.func import functional_call
+        base = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1)).requires_grad_(False)
+        {before}
+        for x in torch.randn(9, 4, 3):
+            {inside}
+            opt.zero_grad()
+            functional_call(base, weights, (x,)).pow(2).mean().backward()
+            opt.step()
+    """
+    merge = 'weights = {**dict(base.named_parameters()), "2.weight": base[2].weight * net(torch.ones(1, 3)).exp()}'
+    assert codes(tmp_path, body.format(before=merge, inside="pass")) == ["SP104"]
+    assert codes(tmp_path, body.format(before="pass", inside=merge)) == []
+
+
+def test_what_a_queue_holds_is_spread_out(tmp_path: Path) -> None:
+    body = """
+        from collections import deque
+        queue = deque(maxlen=4)
+        for x in torch.randn(20, 1, 3):
+            key = net(x).exp()
+            loss = torch.cat([key, *queue]).pow(2).mean()
+            queue.append(key{end})
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body.format(end="")) == ["SP107"]
+    assert codes(tmp_path, body.format(end=".detach()")) == []

@@ -32,9 +32,11 @@ def many(m: Machine, nodes: list[ast.expr], scope: Scope) -> list[Any]:
     found: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
-            items = iterate(m, evaluate(m, node.value, scope))
+            value = evaluate(m, node.value, scope)
+            items = iterate(m, value)
             if items.length is None:
-                found.append(Unknown())
+                found.extend(list(value)[:8] if isinstance(value, List) else ())
+                found.append(Unknown())  # and perhaps more of them
             else:
                 found.extend(items)
         else:

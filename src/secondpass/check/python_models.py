@@ -247,21 +247,37 @@ def _expected(m: Machine, args: Args, kwargs: Words) -> Switch:
     return Switch(None, ("expected",))
 
 
+def _fields(owner: Object) -> Dict:
+    names = [n for cls in reversed(owner.cls.order) for n, _ in cls.fields or ()]
+    return Dict({n: owner.attrs.get(n, Unknown()) for n in names})
+
+
+def _replaced(m: Machine, args: Args, kwargs: Words) -> Object:
+    made = Object(args[0].cls)
+    made.attrs = {**args[0].attrs, **kwargs}
+    return made
+
+
+_NAMED = models(
+    "typing.NamedTuple",
+    __iter__=lambda m, args, kwargs: tuple(_fields(args[0]).values()),
+    __getitem__=lambda m, args, kwargs: get_item(m, tuple(_fields(args[0]).values()), args[1]),
+    __len__=lambda m, args, kwargs: len(_fields(args[0])),
+    _asdict=lambda m, args, kwargs: _fields(args[0]),
+    _replace=_replaced,
+)
+
+
 @function("collections.namedtuple", "typing.NamedTuple")
 def _namedtuple(m: Machine, args: Args, kwargs: Words) -> Any:
-    made = Class(args[0] if isinstance(args[0], str) else "Named", [])
-    fields = args[1] if len(args) > 1 else ()
+    made = Class(args[0] if isinstance(args[0], str) else "Named", [_NAMED])
+    fields = args[1] if len(args) > 1 else kwargs.get("field_names", ())
     if isinstance(fields, str):
         fields = fields.replace(",", " ").split()
     if not isinstance(fields, (list, tuple)):
         return Unknown()
     made.fields = [(f if isinstance(f, str) else f[0], None) for f in fields]
-    names_ = [n for n, _ in made.fields]
-    made.attrs["_fields"] = tuple(names_)
-    made.attrs["__iter__"] = Native("__iter__", lambda m, args, kwargs: tuple(args[0].attrs.get(n) for n in names_))
-    made.attrs["__getitem__"] = Native(
-        "__getitem__", lambda m, args, kwargs: get_item(m, tuple(args[0].attrs.get(n) for n in names_), args[1])
-    )
+    made.attrs["_fields"] = tuple(n for n, _ in made.fields)
     return made
 
 

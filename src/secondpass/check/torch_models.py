@@ -11,6 +11,7 @@ from . import (
     optimizers,
     python_models,
     python_types,
+    stateless,
     torch_functions,
 )
 
@@ -26,5 +27,6 @@ _MODELS = (
     optimizers,
     python_models,
     python_types,
+    stateless,
     torch_functions,
 )

@@ -23,6 +23,12 @@ def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
         except (SyntaxError, ValueError, RecursionError):
             continue
         for node in ast.walk(tree.tree):
+            if isinstance(node, ast.Attribute) and node.attr == "data":
+                stmt = tree.statement(node.lineno)
+                whole = ast.unparse(node.value) in (name, f"self.{attribute}")
+                # On a line of its own it is written to, not read.
+                if whole and stmt is not None and not isinstance(stmt, ast.Expr) and (file, stmt.lineno) in ran:
+                    return ran[(file, stmt.lineno)], "data"
             if not isinstance(node, ast.Call):
                 continue
             written = ast.unparse(node.func)

@@ -12,20 +12,18 @@ with the methods of list, tuple, dict..., attributes from `__dict__` and slots. 
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from inspect import CO_OPTIMIZED
 from itertools import islice
-from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import torch
 
 from .graph import room, spent, walk
+from .parts import fields_of, local, neighbours, parts
 from .walks import kept_bytes
 
 __all__ = ["Seen", "Snapshot", "look"]
@@ -35,18 +33,12 @@ _BUDGET = 4000
 _WALK = 2000
 _MEASURED = (4, 8, 16)
 _ENDS = 6
-_ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
-"""A function that says one of these may hold the dict of its own locals."""
 _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _SCALED = (*_SUMS, "Mul", "Div", "Neg", "Rsub")
 _TERMS = 12
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
-_MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
 _DIRECT = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
-_LIBRARIES = frozenset({"torch", "numpy", "builtins"})
-# Library objects that exist to hold the user's tensors.
-_HOLDERS = ("torch.utils.data", "torch.distributions", "transformers.modeling_outputs")
 
 
 @dataclass(slots=True)
@@ -112,6 +104,7 @@ class _Look:
             self.frame(frame)
             if frame.f_globals not in modules:
                 modules.append(frame.f_globals)
+        modules += neighbours(modules)
         for names in modules:
             self.function = "<module>"
             for name, value in _direct_first(names):
@@ -127,7 +120,7 @@ class _Look:
             if frame.f_locals is not frame.f_globals:
                 self.names(frame.f_locals, code)
             return
-        with _local(frame) as names:
+        with local(frame) as names:
             self.names(names, code)
 
     def names(self, names: Any, code: CodeType) -> None:
@@ -153,9 +146,9 @@ class _Look:
             return False
         self.seen.add(id(value))
         held = False
-        if issubclass(type_, torch.nn.Module) and "_parameters" in _fields(value):
+        if issubclass(type_, torch.nn.Module) and "_parameters" in fields_of(value):
             self.shot.modules.append((name, value))
-        for full, inner, how in _parts(value, self.shot, name):
+        for full, inner, how in parts(value, name, self.shot.optimizers):
             held |= self.value(full, inner, how, depth + 1, (*chain, full.removeprefix(name)))
         return held
 
@@ -243,27 +236,6 @@ def _summed(node: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-@contextmanager
-def _local(frame: FrameType) -> Iterator[dict[str, Any]]:
-    """The locals of a function's frame, leaving no trace.
-
-    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after
-    `del`, so
-    it is emptied again. But it is also the very dict that the program got from `locals()`, or that a debugger works in:
-    where either may be so, it is not touched.
-    """
-    if sys.version_info >= (3, 13):
-        yield frame.f_locals  # type: ignore[unreachable]
-    elif sys.gettrace() is not None or not _ASKING.isdisjoint(frame.f_code.co_names):
-        yield {}
-    else:
-        names = frame.f_locals
-        try:
-            yield names
-        finally:
-            names.clear()
-
-
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
     return sorted(names.items(), key=lambda item: not issubclass(type(item[1]), _DIRECT))
@@ -271,61 +243,3 @@ def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def _is_simple(key: Any) -> bool:
     return type(key) is int or (type(key) is tuple and all(type(k) in (int, str) for k in key))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """What `vars` gives, without asking the value."""
-    try:
-        fields = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
-    return fields if type(fields) is dict else {}
-
-
-def _parts(value: Any, shot: Snapshot, name: str) -> Iterator[tuple[str, Any, str]]:
-    """What an object holds: (as the source writes it, the value, its kind)."""
-    if issubclass(type(value), torch.optim.Optimizer):
-        shot.optimizers.append((name, value))
-        return
-    if issubclass(type(value), torch.nn.Module):
-        fields = _fields(value)
-        own = {k: v for k, v in fields.items() if k not in _MODULE_INTERNALS}
-        for key, inner in (own | fields.get("_buffers", {}) | fields.get("_modules", {})).items():
-            yield f"{name}.{key}", inner, "attribute"
-    elif type(value) is FunctionType:
-        # What a closure or a generator holds goes by its own name, not by that of its holder.
-        for key, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
-            try:
-                yield key, cell.cell_contents, "cell"
-            except ValueError:
-                continue
-    elif type(value) is MethodType:
-        yield f"{name}.__self__", value.__self__, "attribute"
-    elif type(value) is GeneratorType:
-        frame = value.gi_frame
-        if frame is not None:
-            with _local(frame) as names:
-                found = [(key, inner, "local") for key, inner in names.items()]
-            yield from found
-    elif _is_users(type(value)):
-        for key, inner in list(_fields(value).items()):
-            yield f"{name}.{key}", inner, "attribute"
-        for key in getattr(type(value), "__slots__", ()) or ():
-            if isinstance(key, str):
-                try:
-                    yield f"{name}.{key}", object.__getattribute__(value, key), "attribute"
-                except AttributeError:
-                    continue
-
-
-def _is_users(kind: type) -> bool:
-    home = type.__getattribute__(kind, "__module__")
-    return isinstance(home, str) and _is_users_home(home)
-
-
-@cache
-def _is_users_home(home: str) -> bool:
-    top = home.partition(".")[0]
-    if home.startswith(_HOLDERS):
-        return True
-    return top not in _LIBRARIES and (top not in sys.stdlib_module_names or home in ("types", "argparse"))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the user's objects, frames and modules hold, read without running any code of theirs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import torch
+
+__all__ = ["fields_of", "local", "neighbours", "parts"]
+
+_ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
+"""A function that says one of these may hold the dict of its own locals."""
+_MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
+_LIBRARIES = frozenset({"torch", "numpy", "builtins"})
+# Library objects that exist to hold the user's tensors.
+_HOLDERS = ("torch.utils.data", "torch.distributions", "transformers.modeling_outputs")
+_MODULES = 32
+
+
+@contextmanager
+def local(frame: FrameType) -> Iterator[dict[str, Any]]:
+    """The locals of a function's frame, leaving no trace.
+
+    Up to 3.12 reading them fills a dict that stays with the frame: it would keep the user's tensors alive after
+    `del`, so
+    it is emptied again. But it is also the very dict that the program got from `locals()`, or that a debugger works in:
+    where either may be so, it is not touched.
+    """
+    if sys.version_info >= (3, 13):
+        yield frame.f_locals  # type: ignore[unreachable]
+    elif sys.gettrace() is not None or not _ASKING.isdisjoint(frame.f_code.co_names):
+        yield {}
+    else:
+        names = frame.f_locals
+        try:
+            yield names
+        finally:
+            names.clear()
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """What `vars` gives, without asking the value."""
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return fields if type(fields) is dict else {}
+
+
+def parts(value: Any, name: str, optimizers: list[tuple[str, Any]]) -> Iterator[tuple[str, Any, str]]:
+    """What an object holds: (as the source writes it, the value, its kind)."""
+    if issubclass(type(value), torch.optim.Optimizer):
+        optimizers.append((name, value))
+        return
+    if issubclass(type(value), torch.nn.Module):
+        fields = fields_of(value)
+        own = {k: v for k, v in fields.items() if k not in _MODULE_INTERNALS}
+        for key, inner in (own | fields.get("_buffers", {}) | fields.get("_modules", {})).items():
+            yield f"{name}.{key}", inner, "attribute"
+    elif type(value) is FunctionType:
+        # What a closure or a generator holds goes by its own name, not by that of its holder.
+        for key, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
+            try:
+                yield key, cell.cell_contents, "cell"
+            except ValueError:
+                continue
+    elif type(value) is MethodType:
+        yield f"{name}.__self__", value.__self__, "attribute"
+    elif type(value) is GeneratorType:
+        frame = value.gi_frame
+        if frame is not None:
+            with local(frame) as names:
+                found = [(key, inner, "local") for key, inner in names.items()]
+            yield from found
+    elif _is_users(type(value)):
+        for key, inner in list(fields_of(value).items()):
+            yield f"{name}.{key}", inner, "attribute"
+        for key in getattr(type(value), "__slots__", ()) or ():
+            if isinstance(key, str):
+                try:
+                    yield f"{name}.{key}", object.__getattribute__(value, key), "attribute"
+                except AttributeError:
+                    continue
+
+
+def _is_users(kind: type) -> bool:
+    home = type.__getattribute__(kind, "__module__")
+    return isinstance(home, str) and _is_users_home(home)
+
+
+@cache
+def _is_users_home(home: str) -> bool:
+    top = home.partition(".")[0]
+    if home.startswith(_HOLDERS):
+        return True
+    return top not in _LIBRARIES and (top not in sys.stdlib_module_names or home in ("types", "argparse"))
+
+
+def neighbours(modules: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The names of the modules beside these that they, or those in turn, import something from."""
+    seen = [*modules]
+    for names in seen:
+        home = names.get("__file__")
+        for value in list(names.values()) if type(home) is str else ():
+            kind = type(value)
+            if kind is FunctionType:
+                others: Any = value.__globals__
+            elif kind is ModuleType:
+                others = object.__getattribute__(value, "__dict__")
+            else:
+                continue
+            file = others.get("__file__")
+            if type(file) is not str or len(seen) >= _MODULES or any(others is s for s in seen):
+                continue
+            if _beside(file, _folder(home)):
+                seen.append(others)
+                yield others
+
+
+@cache
+def _folder(file: str) -> str:
+    return os.path.dirname(os.path.abspath(file)) + os.sep
+
+
+@cache
+def _beside(file: str, folder: str) -> bool:
+    return "site-packages" not in file and os.path.abspath(file).startswith(folder)

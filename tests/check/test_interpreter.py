@@ -491,3 +491,42 @@ def test_what_a_queue_holds_is_spread_out(tmp_path: Path) -> None:
     """
     assert codes(tmp_path, body.format(end="")) == ["SP107"]
     assert codes(tmp_path, body.format(end=".detach()")) == []
+
+
+LATER = """
+    aux = nn.Linear(3, 3)
+    opt = torch.optim.SGD([*net.parameters(), *aux.parameters()], lr=0.1)
+    kept = []
+    for step in range(1000):
+        hidden = net(torch.randn(4, 3))
+        loss, other = hidden.pow(2).mean(), aux(hidden.detach()).pow(2).mean()
+        {early}
+        opt.zero_grad()
+        loss.backward({how})
+        {late}
+        opt.step()
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ({}, ["SP406"]),
+        ({"early": "if step > 200: loss = loss + other"}, []),
+        ({"early": "loss = loss + other", "how": "retain_graph=True"}, ["SP402"]),
+        ({"early": "loss = loss + other", "how": "retain_graph=True", "late": "if step > 500: other.backward()"}, []),
+        ({"early": "loss = loss + other", "end": "kept.append(loss)"}, ["SP401"]),
+        ({"early": "loss = loss + other", "end": "kept.append(loss)\n        if step % 50 == 49: kept.clear()"}, []),
+        ({"early": "loss = loss + other", "end": "kept.append(loss)\n        if len(kept) > 99: kept = []"}, []),
+        (
+            {"early": "loss = loss + other", "end": "kept.append(loss)\n        if step == 9: print(kept[-1])"},
+            ["SP401"],
+        ),
+    ],
+)
+def test_what_a_loop_does_later_may_change_what_is_silent(
+    tmp_path: Path, words: dict[str, str], found: list[str]
+) -> None:
+    given = {"early": "pass", "how": "", "late": "pass", "end": "pass", **words}
+    assert codes(tmp_path, LATER.format(**given)) == found

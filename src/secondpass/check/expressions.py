@@ -12,6 +12,7 @@ from .calls import call_expression
 from .comprehensions import dict_comprehension, generator_expression, list_comprehension, set_comprehension
 from .containers import contains, is_concrete
 from .items import get_item, set_item
+from .later import compared
 from .loops import iterate
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
@@ -100,6 +101,8 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = evaluate(m, right_node, scope)
         m.frames[-1].line = node.lineno
+        if m.short:
+            compared(m, node, left, right)
         value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)
         if len(node.ops) > 1 and not m.truth(value):
             return value

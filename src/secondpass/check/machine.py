@@ -113,6 +113,9 @@ class Machine:
         """Module and line where the last function returned."""
         self.hooks: list[Any] = []
         """(module or tensor, function) of the hooks that passes call."""
+        self.compared: dict[int, Any] = {}
+        self.decided: dict[int, Any] = {}
+        """Comparisons, and conditions, inside loops that are cut short: see `later`."""
         self.modulus = 0
         """The modulus of the last remainder that was computed."""
         self.settings = 0

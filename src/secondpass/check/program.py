@@ -18,6 +18,7 @@ from ..causes import diagnose
 from ..record import Finding, Place
 from . import torch_models
 from .decide import POLICIES, Policy
+from .later import may_change
 from .machine import Exhausted, Machine, Raised
 from .nodes import Refused
 from .project import Project
@@ -67,6 +68,7 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
             if (whole or not ended or f.severity == "error")
             and not (f.code == "SP110" and f.failed in failed)
             and not (f.code == "SP402" and f.failed in m.engine.needed)
+            and not (f.severity != "error" and may_change(m, f))
         )
     return made
 

@@ -11,6 +11,7 @@ from .decide import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
+from .later import decided
 from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Scope
 from .names import bind, import_from, import_statement
@@ -114,7 +115,10 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
     test = evaluate(m, node.test, scope)
     if m.modulus and m.project.acts(node):
         lengthen(m, m.modulus, MODULUS)
-    return block(m, node.body if m.truth(test, lean(m, node)) else node.orelse, scope)
+    answer = m.truth(test, lean(m, node))
+    if m.short:
+        decided(m, node, answer)
+    return block(m, node.body if answer else node.orelse, scope)
 
 
 def _for(m: Machine, node: Any, scope: Scope) -> Any:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a loop that was cut short may still do: branches whose condition moves, and did not come true yet.
+
+NOTE [ What comes later ]
+1. `if step > 200:` is known to be false in the few turns that are looked at. If the numbers it compares differ from turn
+   to turn, it may come true in one that is not.
+2. What is silent rests on what never happens. It is not told where a branch of that kind could make it happen: clear the
+   list, the gradients; walk the graph again; let a parameter take part.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..record import Finding
+from .machine import Machine
+
+__all__ = ["compared", "decided", "may_change"]
+
+_NEEDS = {
+    "SP402": {"backward", "grad"},
+    "SP404": {"step", "zero_grad"},
+    "SP405": {"backward", "zero_grad"},
+}
+"""Calls in a branch that would make a finding untrue."""
+_EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
+
+
+def compared(m: Machine, node: ast.Compare, left: Any, right: Any) -> None:
+    """Notes the numbers of a comparison inside a loop that will be cut short."""
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        first = m.compared.setdefault(id(node), (node, left, right, False))
+        if not first[3] and (first[1], first[2]) != (left, right):
+            m.compared[id(node)] = (node, left, right, True)
+
+
+def decided(m: Machine, node: ast.If, answer: bool) -> None:
+    """Notes which way a condition went inside a loop that will be cut short."""
+    m.decided.setdefault(id(node), (node, set()))[1].add(answer)
+
+
+def may_change(m: Machine, finding: Finding) -> bool:
+    """Whether a branch that was not taken yet could make a silent finding untrue."""
+    for node, answers in m.decided.values():
+        other = node.orelse if True in answers else node.body
+        if len(answers) > 1 or not other:
+            continue
+        if finding.code == "SP401":
+            # Whatever the condition is: a holder that is emptied somewhere has an author who thought of it.
+            name = finding.carrier.name.partition("[")[0] if finding.carrier else ""
+            if _empties(m, name.rpartition(".")[2], other):
+                return True
+        elif any(m.compared.get(id(n), (0, 0, 0, False))[3] for n in ast.walk(node.test)):
+            if _concerns(m, finding, other):
+                return True
+    return False
+
+
+def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
+    calls = set().union(*(m.project.calls(s) for s in branch))
+    if finding.code == "SP406":
+        return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
+    return bool(calls & _NEEDS.get(finding.code, set()))
+
+
+def _empties(m: Machine, name: str, branch: list[ast.stmt]) -> bool:
+    for node in (n for s in branch for n in ast.walk(s)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EMPTYING:
+            return True
+        last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if last == name and isinstance(node.ctx, (ast.Store, ast.Del)):  # type: ignore[attr-defined]
+            return True
+        if isinstance(node, ast.Delete) and any(name in ast.unparse(t) for t in node.targets):
+            return True
+    return False

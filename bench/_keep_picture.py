@@ -5,49 +5,58 @@ from __future__ import annotations
 
 from typing import Any
 
+_WIDTH, _HEIGHT = 890, 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 520, 50, 385
+_ACROSS, _LOW, _HIGH = 1.05, 0.9, 2.0  # what lies outside is drawn at the edge, and its label says where it is
+
 
 def picture(rows: list[dict[str, Any]], title: str) -> str:
-    """The front as SVG: peak to the right, time upwards, nearer to the corner is better."""
-    width, height, left, bottom = 760, 420, 60, 370
-    across = max(1.05, *(row["peak"] for row in rows))
-    shown = [min(row["time"], 3.0) for row in rows]
-    up = max(1.6, *shown) - 0.8
-
-    def spot(row: dict[str, Any]) -> tuple[float, float]:
-        x = left + row["peak"] / across * (width - left - 230)
-        return x, bottom - (min(row["time"], 3.0) - 0.8) / up * (bottom - 40)
-
-    def text(x: float, y: float, words: str, anchor: str = "start", color: str = "#333") -> str:
-        words = words.replace("&", "&amp;").replace("<", "&lt;")
-        return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">{words}</text>'
-
+    """The front as SVG: peak to the right, time upwards; nearer to the lower left corner is better."""
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" ',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" ',
         'font-family="sans-serif" font-size="12">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-        text(left, 22, title),
-        f'<path d="M{left} 30V{bottom}H{width - 200}" fill="none" stroke="#333"/>',
-        text((left + width - 200) / 2, height - 12, "peak, as a share of retain_graph=True", "middle"),
-        f'<g transform="rotate(-90 16 200)">{text(16, 200, "time against retain_graph=True", "middle")}</g>',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
+        _text(_LEFT, 24, title),
+        f'<path d="M{_LEFT} {_TOP - 10}V{_BOTTOM}H{_RIGHT}" fill="none" stroke="#333"/>',
+        _text((_LEFT + _RIGHT) / 2, _HEIGHT - 14, "peak, as a share of retain_graph=True", "middle"),
+        f'<g transform="rotate(-90 16 220)">{_text(16, 220, "time against retain_graph=True", "middle")}</g>',
     ]
     for tick in (0.25, 0.5, 0.75, 1.0):
-        x = left + tick / across * (width - left - 230)
-        parts += [f'<path d="M{x:.0f} {bottom}v4" stroke="#333"/>', text(x, bottom + 17, f"{tick:.2f}", "middle")]
-    for number in range(8, int((up + 0.8) * 10) + 1, 2):
-        y = bottom - (number / 10 - 0.8) / up * (bottom - 40)
-        parts.append(f'<path d="M{left - 4} {y:.0f}h4" stroke="#333"/>')
-        parts.append(text(left - 8, y + 4, f"{number / 10:.1f}", "end"))
-    kept = sorted((row for row in rows if row["name"].startswith("keep") and "offload" not in row["name"]), key=spot)
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(spot, kept))
+        x, _ = _spot(tick, _LOW)
+        parts += [f'<path d="M{x:.0f} {_BOTTOM}v4" stroke="#333"/>', _text(x, _BOTTOM + 17, f"{tick:.2f}", "middle")]
+    for tenth in range(10, 21, 2):
+        _, y = _spot(0, tenth / 10)
+        parts.append(f'<path d="M{_LEFT - 4} {y:.0f}H{_RIGHT}" stroke="#eee"/>')
+        parts.append(_text(_LEFT - 8, y + 4, f"{tenth / 10:.1f}", "end"))
+    kept = [row for row in rows if row["name"].startswith("keep") and "offload" not in row["name"]]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in sorted(_spot(row["peak"], row["time"]) for row in kept))
     parts.append(f'<polyline points="{line}" fill="none" stroke="#1769aa" stroke-dasharray="4 3"/>')
-    taken: list[tuple[float, float]] = []
-    for row in sorted(rows, key=spot):
-        x, y = spot(row)
-        color = "#1769aa" if row["name"].startswith("keep") else "#c0392b"
-        words = row["name"] + (f" (x{row['time']:.1f})" if row["time"] > 3 else "")
-        label = y + 4
-        while any(abs(label - other) < 13 and abs(x - place) < 190 for place, other in taken):
-            label -= 13
-        taken.append((x, label))
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>', text(x + 8, label, words, color=color)]
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *_labels(rows), "</svg>", ""])
+
+
+def _labels(rows: list[dict[str, Any]]) -> list[str]:
+    """A column of names beside the picture, each with a line to its point."""
+    parts = []
+    places = sorted((_spot(row["peak"], row["time"])[::-1], row["name"], row) for row in rows)
+    label = float(_TOP - 12)
+    for left, ((y, x), name, row) in enumerate(places):
+        lowest = _BOTTOM - 16 * (len(places) - 1 - left)  # the ones below need room too
+        label = min(max(label + 16, y), lowest)
+        color = "#1769aa" if name.startswith("keep") else "#c0392b"
+        words = f"{name}: peak x{row['peak']:.2f}, time x{row['time']:.2f}"
+        parts += [
+            f'<path d="M{x:.1f} {y:.1f}L{_RIGHT + 34} {label:.1f}" stroke="{color}" stroke-width="0.4"/>',
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>',
+            _text(_RIGHT + 38, label + 4, words, color=color),
+        ]
+    return parts
+
+
+def _spot(peak: float, time: float) -> tuple[float, float]:
+    across, up = min(peak, _ACROSS) / _ACROSS, (min(time, _HIGH) - _LOW) / (_HIGH - _LOW)
+    return _LEFT + across * (_RIGHT - _LEFT), _BOTTOM - up * (_BOTTOM - _TOP)
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start", color: str = "#333") -> str:
+    words = words.replace("&", "&amp;").replace("<", "&lt;")
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">{words}</text>'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 
 __all__ = ["Chunks"]
 
@@ -16,17 +17,27 @@ _TRIES = 3
 _ENOUGH = 0.97  # of the time of one alone: less gain is noise, and one alone needs the least room
 
 
+@dataclass
+class _Kind:
+    """What is known of graphs of one kind."""
+
+    times: dict[int, float] = field(default_factory=dict)
+    tries: dict[int, int] = field(default_factory=dict)
+    works: bool | None = None
+    """Can they be walked at once? Not every operation can."""
+
+
 class _Memory:
-    """The fastest sizes of the last kinds of graphs."""
+    """The last kinds of graphs."""
 
     def __init__(self) -> None:
-        self.known: OrderedDict[Hashable, tuple[dict[int, float], dict[int, int]]] = OrderedDict()
+        self._known: OrderedDict[Hashable, _Kind] = OrderedDict()
 
-    def times(self, kind: Hashable) -> tuple[dict[int, float], dict[int, int]]:
-        found = self.known.setdefault(kind, ({}, {}))
-        self.known.move_to_end(kind)
-        if len(self.known) > 64:
-            self.known.popitem(last=False)
+    def kind(self, key: Hashable) -> _Kind:
+        found = self._known.setdefault(key, _Kind())
+        self._known.move_to_end(key)
+        if len(self._known) > 64:
+            self._known.popitem(last=False)
         return found
 
 
@@ -36,9 +47,9 @@ _memory = _Memory()
 class Chunks:
     """Yields sizes of chunks until all losses are done; is told how long one loss took in each."""
 
-    def __init__(self, kind: Hashable, count: int, most: int) -> None:
-        self._times, self._tries = _memory.times(kind)
-        most = max(1, min(most, count))
+    def __init__(self, key: Hashable, count: int, most: int) -> None:
+        self.kind = _memory.kind(key)
+        most = 1 if self.kind.works is False else max(1, min(most, count))
         self._count, self._size = count, 1
         self._sizes = sorted({most, -(-most // 2), 1}, reverse=True)
 
@@ -52,18 +63,18 @@ class Chunks:
     @property
     def trying(self) -> bool:
         """Is the time of the present size wanted? Taking it makes a device wait."""
-        return self._size in self._sizes and self._tries.get(self._size, 0) < _TRIES
+        return self._size in self._sizes and self.kind.tries.get(self._size, 0) < _TRIES
 
     def took(self, seconds: float) -> None:
         """Per loss. The best time counts: the first one of a kind is slow for other reasons."""
-        self._times[self._size] = min(seconds, self._times.get(self._size, seconds))
-        self._tries[self._size] = self._tries.get(self._size, 0) + 1
+        self.kind.times[self._size] = min(seconds, self.kind.times.get(self._size, seconds))
+        self.kind.tries[self._size] = self.kind.tries.get(self._size, 0) + 1
 
     def _next(self, left: int) -> int:
         """Each size in turn, then the fastest."""
-        untried = [size for size in self._sizes if size <= left and self._tries.get(size, 0) < _TRIES]
+        untried = [size for size in self._sizes if size <= left and self.kind.tries.get(size, 0) < _TRIES]
         if untried:
-            return min(untried, key=lambda size: self._tries.get(size, 0))
-        known = {size: time for size, time in self._times.items() if size in self._sizes}
+            return min(untried, key=lambda size: self.kind.tries.get(size, 0))
+        known = {size: time for size, time in self.kind.times.items() if size in self._sizes and size <= left}
         best = min(known, key=known.__getitem__, default=1)
         return best if 1 not in known or known[best] < _ENOUGH * known[1] else 1

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -133,7 +132,7 @@ class _Walk:
         for size in sizes:
             chunk = range(len(result), len(result) + size)
             start = self._clock() if sizes.trying else 0.0
-            result += self._trunk(chunk, chunk.stop == count and not self.retain, sizes.trying)
+            result += self._trunk(chunk, chunk.stop == count and not self.retain, sizes.kind)
             if sizes.trying:
                 sizes.took((self._clock() - start) / size)
         return result
@@ -170,14 +169,18 @@ class _Walk:
         self.seeds.append(seeds)
         self.direct.append(tuple(row))
 
-    def _trunk(self, chunk: range, final: bool, trying: bool) -> list[Row]:
-        if len(chunk) > 1:
+    def _trunk(self, chunk: range, final: bool, kind: Any) -> list[Row]:
+        if len(chunk) > 1 and kind.works is not False:
             # Not enough memory, or an operation without a rule for it: one by one will do. Until it is known that
             # all goes well, the graph is let go of only afterwards: a walk that fails half-way must not spend it.
-            with contextlib.suppress(RuntimeError, NotImplementedError):
-                rows = self._at_once(chunk, final and not trying)
-                if final and trying:
+            try:
+                rows = self._at_once(chunk, final and kind.works is True)
+            except (RuntimeError, NotImplementedError):
+                kind.works = False
+            else:
+                if final and kind.works is None:
                     release_spent(walk([root.grad_fn for root in self.joined.roots]))
+                kind.works = True
                 return rows
         return [self._one(number, final and number == chunk.stop - 1) for number in chunk]
 

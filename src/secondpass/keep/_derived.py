@@ -3,7 +3,7 @@
 
 The result of a layer norm or of an activation is saved by the operation after it, while the node that made it has
 saved what it was made from. Of the two only the latter need to be held. In a transformer block that is a third of all
-bytes, for two hundredths of its time.
+bytes, for a few hundredths of its time.
 
 NOTE [ Derived buffers ]
 1. How a buffer came about is read from the graph of this very forward: from the node that made it, and from the

@@ -126,3 +126,27 @@ def test_torch_is_not_needed() -> None:
     code += "print([f.code for f in read(['good.py']).findings])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "['SP101']", done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10 ** 10 ** 9", "1 << 10 ** 12", "'a' * 10 ** 12", "[0] * 10 ** 12", "math.factorial(10 ** 8)", "pow(3, 10 ** 9)",
+        "math.comb(10 ** 8, 5 * 10 ** 7)", "max(range(10 ** 12))", "sum(range(10 ** 12))", "list(range(10 ** 12))",
+        "'x'.ljust(10 ** 12)", "bytes(10 ** 12)", "f'{3:1000000000000d}'",
+    ],
+)  # fmt: skip
+def test_numbers_that_nobody_could_compute(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "huge.py"
+    tail = "loss = torch.nn.Linear(3, 1)(torch.ones(3)).exp()\nloss.backward()\nloss.backward()\n"
+    file.write_text(f"import math\nimport torch\nx = {text}\n{tail}")
+    assert [f.code for f in read([file], Settings(jobs=1)).findings] == ["SP101"]
+
+
+def test_a_list_added_to_itself_ends(tmp_path: Path) -> None:
+    file = tmp_path / "twice.py"
+    file.write_text(
+        "import torch\nnames = ['a']\nnames += names\nnames.extend(names)\n"
+        "loss = torch.ones(3, requires_grad=True).exp().sum()\nloss.backward()\nloss.backward()\n"
+    )
+    assert [f.code for f in read([file], Settings(jobs=1)).findings] == ["SP101"]

@@ -84,9 +84,16 @@ def _extreme(m: Machine, args: Args, kwargs: Words) -> Any:
     return Unknown(plain=True)
 
 
+def _too_long(name: str, args: Args) -> bool:
+    """Whether to compute it could take for ever: no limit of ours stops a computation inside Python's own code."""
+    if name in ("pow", "factorial", "comb", "perm"):
+        return any(isinstance(a, int) and abs(a) > 1_000 for a in args)
+    return any(isinstance(a, range) and len(a) > 10_000 for a in args)
+
+
 def _pure(name: str, real: Any) -> Any:
     def act(m: Machine, args: Args, kwargs: Words) -> Any:
-        if is_concrete(list(args)) and is_concrete(kwargs):
+        if is_concrete(list(args)) and is_concrete(kwargs) and not _too_long(name, args):
             try:
                 found = real(*args, **kwargs)
             except Exception:

@@ -11,12 +11,15 @@ NOTE [ Following gradients without patching zero_grad ]
 4. Not every step is followed (see the watcher): a step or pass that was not says so, and counts for nothing.
 5. Only a few parameters of each optimizer are followed. Those that never had a gradient are followed until they get
    one.
+6. A gradient is read only by the thread that steps with it. Another thread's pass replaces gradients while it runs
+   outside the interpreter's lock: to read one then would be to crash.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -50,6 +53,7 @@ class _Book:
         self.filled: set[int] = set()
         self.passes = 0
         self.steps = 0
+        self.thread = get_ident()
         self.followed_steps = 0
         """At how many of them the gradients were looked at: before two, nobody knows what never has one."""
         self.looks = _LOOKS
@@ -59,6 +63,13 @@ class _Book:
         """When its first step was."""
         self.site: Site | None = None
         """Where the last step was that was noted in full."""
+
+    def forget(self) -> None:
+        self.uncleared.clear()
+        self.filled.clear()
+        self.before.clear()
+        self.state.clear()
+        self.applied, self.passes = {}, 0
 
     def grads(self) -> list[tuple[int, torch.Tensor | None]]:
         return [(n, p.grad) for n, ref in self.followed if (p := ref()) is not None]
@@ -76,10 +87,11 @@ def _spread(groups: list[dict[str, Any]]) -> list[torch.Tensor]:
 class _Hand:
     """What is known of a leaf that no optimizer owns, as the last pass left it."""
 
-    __slots__ = ("ref", "state", "version")
+    __slots__ = ("ref", "state", "thread", "version")
 
     def __init__(self, ref: Any) -> None:
         self.ref = ref
+        self.thread = get_ident()
         self.version: int | None = None
         self.state: tuple[int, int] | None = None
 
@@ -146,7 +158,7 @@ class Grads:
         moved, piled = [], []
         for number, hand in self.hand.items():
             leaf = hand.ref()
-            if leaf is None or hand.version is None or leaf._version <= hand.version:
+            if leaf is None or hand.version is None or leaf._version <= hand.version or hand.thread != get_ident():
                 continue
             moved.append(number)
             grad = leaf.grad
@@ -157,26 +169,34 @@ class Grads:
     def forget(self) -> None:
         """Begins anew: what was known of gradients is out of date after steps that were not followed."""
         for _, book in list(self._books.values()):
-            book.uncleared.clear()
-            book.filled.clear()
-            book.before.clear()
-            book.state.clear()
-            book.applied, book.passes = {}, 0
+            book.forget()
         for hand in self.hand.values():
             hand.version = hand.state = None
 
     def pass_begins(self) -> bool:
         """Says whether the gradients of the pass before were cleared without any step having used them."""
         wasted = False
-        for _, book in list(self._books.values()):
+        books = self._own()
+        for book in books:
             if book.passes and book.filled and all(g is None for n, g in book.grads() if n in book.filled):
-                wasted = not any(other.passes == 0 and other.steps for _, other in list(self._books.values()))
+                wasted = not any(other.passes == 0 and other.steps for other in books)
                 book.filled.clear()
-        self._compare()
+        self._compare(books)
         return wasted
 
-    def _compare(self) -> None:
+    def _own(self) -> list[_Book]:
+        """The books of this thread. Its passes may fill the others' gradients too, so these are no longer known."""
+        here, own = get_ident(), []
         for _, book in list(self._books.values()):
+            if book.thread == here:
+                own.append(book)
+            else:
+                book.forget()
+                book.passes = 1
+        return own
+
+    def _compare(self, books: list[_Book]) -> None:
+        for book in books:
             for number, grad in book.grads():
                 if number in book.uncleared and not self._same(book, number, grad):
                     book.uncleared.discard(number)
@@ -193,10 +213,10 @@ class Grads:
     def pass_ends(self) -> None:
         for hand in self.hand.values():
             leaf = hand.ref()
-            if leaf is not None:
+            if leaf is not None and hand.thread == get_ident():
                 hand.version = leaf._version
                 hand.state = _state(leaf.grad) if leaf.grad is not None else None
-        for _, book in list(self._books.values()):
+        for book in self._own():
             book.passes += 1
             for number, grad in book.grads():
                 if grad is not None:
@@ -209,6 +229,7 @@ class Grads:
         """What a step finds: followed leaves that are empty, stale or piled up."""
         book = self.book(optimizer)
         book.followed_steps += 1
+        book.thread = get_ident()
         for number in self.hand.keys() & set(book.every) if self.hand else ():
             del self.hand[number]
         for number, ref in list(book.never.items()):

@@ -61,6 +61,9 @@ def settle_budget(frame: Any) -> None:
         for level in (FULL, *((SLIM,) if offload else (FAST, SLIM, HALVES))):
             costs, fixed = _costs(runs, level), _fixed(frame, level)
             held = choose(costs, fixed, budget - others, ahead)
+            if level == FAST and held is not None and len(held) == len(runs):
+                fixed = _fixed(frame, SLIM)  # nothing is made again, so nothing leaves its place to derived buffers
+                held = choose(costs, fixed, budget - others, ahead)
             if held is not None and (level != FULL or len(held) == len(runs)):
                 break
         if held is None:

@@ -57,7 +57,8 @@ def test_reference_repairs_are_silent(case: Path, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.skipif(not SEEDS, reason="no seeds beside the repository")
 def test_code_blocks_of_articles_get_the_true_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three of the nine have a fault; two of those that the articles call faulty have none."""
+    """Five of the nine have a fault (one of them, a gradient put back by hand, is seen only by running); two of those that the
+    articles call faulty have none."""
     monkeypatch.chdir(tmp_path)
     blocks = [
         b for seed in SEEDS for b in re.findall(r"```python\n(.*?)```", seed.read_text("utf-8", "replace"), re.DOTALL)
@@ -66,4 +67,4 @@ def test_code_blocks_of_articles_get_the_true_verdict(tmp_path: Path, monkeypatc
     for number, block in enumerate(blocks):
         Path(f"block_{number}.py").write_text(block)
         verdicts.append([f.code for f in read([f"block_{number}.py"], Settings(jobs=1)).findings])
-    assert verdicts == [["SP101"], [], [], [], ["SP402"], [], [], ["SP402"], []]
+    assert verdicts == [["SP101"], [], [], ["SP201"], ["SP402"], [], [], ["SP402"], []]

@@ -128,6 +128,7 @@ class Engine:
     ) -> bool:
         """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd."""
         when = self.tick()
+        sure = leaves is not None and all(leaf.has and not leaf.doubt for leaf in leaves)
         empty, stale, piled = [], [], []
         never = self.never.setdefault(identity, set(leaves or ()))
         for leaf in leaves or ():
@@ -156,8 +157,11 @@ class Engine:
             empty = []  # some gradients are there: the others may belong to a branch that is not trained now
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.steps.append(
-            Step(when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside)
-        )
+            Step(
+                when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside,
+                len(self.nodes) if sure else None,
+            )
+        )  # fmt: skip
         return bool(piled or stale or empty)
 
     def run(

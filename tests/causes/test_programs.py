@@ -19,6 +19,7 @@ CASES = sorted(p.parent for p in (ROOT / "tests" / "cases").glob("*/key.json"))
 MISSES = {
     "gating-branch-forgotten": "which of a network's parts ran",
     "hand-written-descent-keeps-grad": "steps by hand: only optimizers announce theirs",
+    "metrics-by-step-in-module-dict": "what modules hold whose code is not running",
     "workers-share-one-context": "what other threads do",
 }
 

@@ -106,7 +106,8 @@ def _wasted(trace: Trace) -> list[Finding]:
         return []
     sites: dict[object, list[Pass]] = {}
     for p in trace.passes:
-        if p.kind == "backward" and not p.nested and p.inputs is None and p.wasted is not None:
+        whole = p.outcome == "ok" and p.inputs is None and p.wasted is not None
+        if p.kind == "backward" and not p.nested and whole:
             sites.setdefault(p.stack, []).append(p)
     found = []
     for passes in sites.values():

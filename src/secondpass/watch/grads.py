@@ -125,25 +125,25 @@ class Grads:
 
     def __init__(self, leaves: Leaves) -> None:
         self._leaves = leaves
-        self._books: dict[int, tuple[Any, _Book]] = {}
+        self.by_identity: dict[int, tuple[Any, _Book]] = {}
         self.hand: dict[int, _Hand] = {}
         self._closed: deque[_Book] = deque(maxlen=_CLOSED)
         """The books of optimizers that are gone: no longer followed, but still to be told of."""
 
     def book(self, optimizer: torch.optim.Optimizer) -> _Book:
         """The book of an optimizer, opened at the first sight of it."""
-        entry = self._books.get(id(optimizer))
+        entry = self.by_identity.get(id(optimizer))
         if entry is not None and entry[0]() is optimizer:
             return entry[1]
         book = _Book(optimizer, self._leaves)
         key = id(optimizer)
-        self._books[key] = (weakref.ref(optimizer, lambda ref: self._close(key, ref)), book)
+        self.by_identity[key] = (weakref.ref(optimizer, lambda ref: self._close(key, ref)), book)
         return book
 
     def _close(self, key: int, ref: Any) -> None:
-        entry = self._books.get(key)
+        entry = self.by_identity.get(key)
         if entry is not None and entry[0] is ref:
-            del self._books[key]
+            del self.by_identity[key]
             self._closed.append(entry[1])
 
     def by_hand(self, number: int, leaf: torch.Tensor) -> None:
@@ -168,7 +168,7 @@ class Grads:
 
     def forget(self) -> None:
         """Begins anew: what was known of gradients is out of date after steps that were not followed."""
-        for _, book in list(self._books.values()):
+        for _, book in list(self.by_identity.values()):
             book.forget()
         for hand in self.hand.values():
             hand.version = hand.state = None
@@ -187,7 +187,7 @@ class Grads:
     def _own(self) -> list[_Book]:
         """The books of this thread. Its passes may fill the others' gradients too, so these are no longer known."""
         here, own = get_ident(), []
-        for _, book in list(self._books.values()):
+        for _, book in list(self.by_identity.values()):
             if book.thread == here:
                 own.append(book)
             else:
@@ -292,4 +292,4 @@ class Grads:
 
     def books(self) -> list[_Book]:
         """Every optimizer that was seen."""
-        return [*self._closed, *(book for _, book in list(self._books.values()))]
+        return [*self._closed, *(book for _, book in list(self.by_identity.values()))]

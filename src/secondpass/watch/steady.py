@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Short notes, for programs whose steps take a millisecond: there a full note of every pass would be felt.
+"""Short notes, for programs whose steps take milliseconds: there a full note of every pass would be felt.
 
 NOTE [ When a note may be short ]
 1. Only after the first passes, between the windows in which gradients are followed (see the watcher), and only while steps
@@ -34,7 +34,7 @@ from .lines import Log
 
 __all__ = ["Steady"]
 
-_FAST = 0.003
+_FAST = 0.03
 _KNOWN = 4
 _NONE: tuple[Any, ...] = (None, None, 0, None)
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ class Steady:
         ledger.whole = self._whole
         log = log or Log()  # with none, all happens at its beginning
         self.begin_pass = self._pass_beginner(log)
-        self.begin_step = self._step_beginner(log, grads.book)
+        self.begin_step = self._step_beginner(log, grads.by_identity)
 
     def fast(self) -> bool:
         """Whether steps follow each other fast; called at the end of each step that is noted in full."""
@@ -113,16 +113,16 @@ class Steady:
             self._last[frame.f_lasti] = frame.f_code, caller.f_code, caller.f_lasti, site
         return site
 
-    def _step_beginner(self, log: Log, book_of: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    def _step_beginner(self, log: Log, books: dict[int, tuple[Any, Any]]) -> Callable[[Any], bool]:
         frame_at, ident, peek, size = sys._getframe, threading.get_ident, _peek, log.marks.__len__
-        ledger, main = self._ledger, self._main
+        ledger, main, unknown = self._ledger, self._main, (lambda: None, None)
 
         def begin_step(optimizer: Any) -> bool:
             """Notes a step, if that can be done in short."""
-            frame, book = frame_at(3), book_of(optimizer)
-            site = book.site
-            if site is None or self.in_pass or ident() != main:
+            ref, book = books.get(id(optimizer), unknown)
+            if ref() is not optimizer or book.site is None or self.in_pass or ident() != main:
                 return False
+            frame, site = frame_at(3), book.site
             key = site.key
             if not key:
                 return False

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .events import Ledger, PassNote, Reused, StepNote
@@ -83,7 +83,7 @@ class Watcher:
         self._wrapper = self._wrap()
         torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
         self._handles = [
-            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_pre_hook(self._step_hook()),
             register_optimizer_step_post_hook(self._after_step),
         ]
 
@@ -297,21 +297,25 @@ class Watcher:
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        # A compiled step must not trace into us.
-        if is_compiling() or self.asleep:
-            return
-        steady = self.steady
-        if steady.left:
-            try:
-                if steady.begin_step(optimizer):
-                    return
-            except Exception as error:
-                self._fault(error)
-        self._guarded(self._step_begins, optimizer)
+    def _step_hook(self) -> Callable[[Any, Any, Any], None]:
+        steady, begin = self.steady, self.steady.begin_step
+
+        def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if is_dynamo_compiling():
+                return  # a compiled step must not trace into us
+            if steady.left:
+                try:
+                    if begin(optimizer):
+                        return
+                except Exception as error:
+                    self._fault(error)
+            if not self.asleep:
+                self._guarded(self._step_begins, optimizer)
+
+        return before_step
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not is_compiling() and not self.asleep:
+        if not is_dynamo_compiling() and not self.asleep:
             self._guarded(self._step_ends, optimizer)
 
     def _step_begins(self, optimizer: Any) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from secondpass.record import Edit
@@ -13,6 +13,7 @@ from secondpass.remedies._patch import apply_edits, diff_of, edits_of
 _TEXT = st.lists(st.sampled_from(["", "a = 1", "    b = 2", "c", "# d"]), max_size=8)
 
 
+@example(["", "", "a = 1", ""], ["a = 1", "", "    b = 2", "a = 1", ""], "\n", False)
 @given(_TEXT, _TEXT, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_edits_lead_from_old_to_new(old: list[str], new: list[str], newline: str, last: bool) -> None:
     end = newline if last else ""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections import defaultdict
 
@@ -103,21 +104,26 @@ def edits_of(file: str, old: str, new: str) -> tuple[Edit, ...]:
     """The difference as edits of whole lines.
 
     An edit's `old` says which lines go, so it must tell "one empty line" from "nothing": a hunk of one empty line takes
-    in its neighbours.
+    in its neighbours. Where hunks would touch by that, all become one.
     """
     a, b = _lines(old), _lines(new)
     hunks = [op[1:] for op in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if op[0] != "equal"]
-    edits = []
-    for i1, i2, j1, j2 in hunks:
-        while _blank(a[i1:i2]) or _blank(b[j1:j2]):
-            if i1 > 0 and j1 > 0:
-                i1, j1 = i1 - 1, j1 - 1
-            elif i2 < len(a) and j2 < len(b):
-                i2, j2 = i2 + 1, j2 + 1
-            else:
-                break
-        edits.append(Edit(file, i1 + 1, _joined(a[i1:i2]), _joined(b[j1:j2])))
-    return tuple(edits)
+    wide = [_widened(hunk, a, b) for hunk in hunks]
+    if any(first[1] >= second[0] for first, second in itertools.pairwise(wide)):
+        wide = [_widened((hunks[0][0], hunks[-1][1], hunks[0][2], hunks[-1][3]), a, b)]
+    return tuple(Edit(file, i1 + 1, _joined(a[i1:i2]), _joined(b[j1:j2])) for i1, i2, j1, j2 in wide)
+
+
+def _widened(hunk: tuple[int, int, int, int], a: list[str], b: list[str]) -> tuple[int, int, int, int]:
+    i1, i2, j1, j2 = hunk
+    while _blank(a[i1:i2]) or _blank(b[j1:j2]):
+        if i1 > 0 and j1 > 0:
+            i1, j1 = i1 - 1, j1 - 1
+        elif i2 < len(a) and j2 < len(b):
+            i2, j2 = i2 + 1, j2 + 1
+        else:
+            break
+    return i1, i2, j1, j2
 
 
 def _blank(lines: list[str]) -> bool:

@@ -162,6 +162,26 @@ def test_the_end_of_a_watch_takes_all_hooks_away():
         assert (len(o._global_optimizer_pre_hooks), len(o._global_optimizer_post_hooks)) == before
 
 
+def test_hooks_of_others_are_called_every_time():
+    """Also those that were registered after ours, and those of a watch within a watch."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    calls = []
+    with secondpass.watch() as outer, secondpass.watch() as inner:
+        handle = register_optimizer_step_post_hook(lambda *args: calls.append(1))
+        try:
+            for _ in range(300):
+                (w * w).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        finally:
+            handle.remove()
+    assert len(calls) == outer.watcher.ledger.steps == inner.watcher.ledger.steps == 300
+    assert any(type(n) is tuple for n in outer.watcher.ledger._tail)
+
+
 @pytest.mark.parametrize("part", ["begin_pass", "begin_step"])
 def test_a_fault_of_our_own(part, capsys):
     def fault(*args):

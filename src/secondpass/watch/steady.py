@@ -59,6 +59,10 @@ class Steady:
         self.begin_pass = self._pass_beginner(log)
         self.begin_step = self._step_beginner(log, grads.by_identity)
 
+    def reset(self) -> None:
+        """From here on notes are full, until steps are seen to be fast."""
+        self.left, self.in_pass = 0, False
+
     def fast(self) -> bool:
         """Whether steps follow each other fast; called at the end of each step that is noted in full."""
         before, self._ended = self._ended, time.perf_counter()
@@ -66,7 +70,7 @@ class Steady:
 
     def failed(self) -> PassNote:
         """The pass that is under way fails: from here on notes are full again, beginning with its own."""
-        self.left = 0
+        self.reset()
         return self._ledger.make_whole()  # type: ignore[no-any-return]
 
     def within_pass(self) -> bool:

@@ -78,7 +78,6 @@ class Watcher:
         """Puts the watcher in place."""
         if self._handles:
             return
-        self.steady.left = 0
         self._original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         self._wrapper = self._wrap()
         torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
@@ -92,6 +91,7 @@ class Watcher:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self.steady.reset()
         top = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         if top is self._wrapper:
             torch.autograd._engine_run_backward = self._original  # type: ignore[attr-defined]
@@ -315,13 +315,13 @@ class Watcher:
         return before_step
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not is_dynamo_compiling() and not self.asleep:
+        # The end of a step that was noted in short is nothing to us. (The hook stays: to take it away from inside the loop
+        # over the hooks would break that loop for those that come after it.)
+        if not is_dynamo_compiling() and self._step is not None and not self.asleep:
             self._guarded(self._step_ends, optimizer)
 
     def _step_begins(self, optimizer: Any) -> None:
         ledger = self.ledger
-        if len(self._handles) < 2:
-            self._handles.append(register_optimizer_step_post_hook(self._after_step))
         book = self.grads.book(optimizer)
         book.site = ledger.site(self.files.key(sys._getframe(3)), ledger.step_sites)
         note = StepNote(ledger.tick(), book.site.key, _peek(), self.log.position() if self.log is not None else 0)
@@ -346,7 +346,6 @@ class Watcher:
             # As many as there are before the next window, at one pass to a step; the step that is then noted in full sees.
             self.steady.left = 2 * (every - 1 - self.ledger.steps % every)
             self._last_pass = None
-            self._handles.pop().remove()  # the end of a step that is noted in short is nothing to us
         if follow and not self._following:
             self.grads.forget()
         self._following = follow

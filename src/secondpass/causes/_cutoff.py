@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 
 from ..record import Place, Trace
-from ._source import Source, names_in, source_of
+from ._source import Source, names_in, sources_of
 
 __all__ = ["cut_in_source"]
 
@@ -17,11 +17,7 @@ def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
         return None, ""
     attribute = name.rpartition(".")[2]
     ran = {(p.file, p.line): p for p in trace.called}
-    for file, text in trace.sources.items():
-        try:
-            tree = Source(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+    for file, tree in sources_of(trace):
         for node in ast.walk(tree.tree):
             if isinstance(node, ast.Attribute) and node.attr == "data":
                 stmt = tree.statement(node.lineno)
@@ -62,16 +58,15 @@ def _checkpointed(trace: Trace, name: str) -> tuple[Place | None, str]:
     """A reentrant checkpoint that ran a module: where none of its inputs needs a gradient, it records nothing."""
     parts = set(name.split("."))
     ran = {(p.file, p.line): p for p in trace.called or ()}
-    for file in trace.sources:
-        tree = source_of(trace, Place(file, 1))
-        for node in ast.walk(tree.tree) if tree is not None else ():
+    for file, tree in sources_of(trace):
+        for node in ast.walk(tree.tree):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             if ast.unparse(node.func).rpartition(".")[2] not in ("checkpoint", "checkpoint_sequential"):
                 continue
             reentrant = next((k.value for k in node.keywords if k.arg == "use_reentrant"), None)
-            stmt = tree.statement(node.lineno) if tree is not None else None
-            if tree is None or stmt is None or (file, stmt.lineno) not in ran:
+            stmt = tree.statement(node.lineno)
+            if stmt is None or (file, stmt.lineno) not in ran:
                 continue
             if (
                 isinstance(reentrant, ast.Constant)

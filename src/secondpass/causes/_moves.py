@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable
 
 from ..record import Loop, Pass, Place, Trace
-from ._source import Source, source_of
+from ._source import Source, source_of, sources_of
 
 __all__ = ["moves_between", "steps_in_loop"]
 
@@ -39,10 +39,8 @@ def _steps(trace: Trace, body: Iterable[ast.AST], depth: int) -> bool:
 
 
 def _functions(trace: Trace) -> Iterable[ast.FunctionDef]:
-    for file in trace.sources:
-        source = source_of(trace, Place(file, 1))
-        if source is not None:
-            yield from (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
+    for _, source in sources_of(trace):
+        yield from (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
 
 
 def _is_optimizer(trace: Trace, written: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..record import Place, Trace
 
-__all__ = ["Source", "names_in", "source_of"]
+__all__ = ["Source", "names_in", "source_of", "sources_of"]
 
 
 @lru_cache(maxsize=64)
@@ -27,6 +27,14 @@ def source_of(trace: Trace, place: Place | None) -> Source | None:
     text = trace.sources.get(place.file)
     tree = _parsed(text) if text else None
     return Source(tree) if tree is not None else None
+
+
+def sources_of(trace: Trace) -> Iterator[tuple[str, Source]]:
+    """Every file of the program that can be read."""
+    for file, text in trace.sources.items():
+        tree = _parsed(text)
+        if tree is not None:
+            yield file, Source(tree)
 
 
 def names_in(node: ast.AST | None) -> set[str]:

@@ -82,7 +82,7 @@ from itertools import pairwise
 from ..record import Carrier, Finding, Holding, Place, Trace
 from ._finding import quoted, remedy
 from ._silent import size, warning
-from ._source import Source, assigned
+from ._source import Source, assigned, sources_of
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
@@ -185,11 +185,7 @@ def _filled_at(trace: Trace, name: str, running: bool) -> tuple[Place | None, st
     """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there."""
     attribute = name.rpartition(".")[2] if "." in name else None
     best: tuple[int, Place, str] | None = None
-    for file, text in trace.sources.items():
-        try:
-            tree = Source(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+    for file, tree in sources_of(trace):
         for node in ast.walk(tree.tree):
             target = _adds_to(node, running)
             if target is None or not isinstance(node, (ast.stmt, ast.expr)):

@@ -82,7 +82,7 @@ from ..record import Carrier, Finding, Owner, Place, Trace
 from ._cutoff import cut_in_source
 from ._finding import quoted, remedy
 from ._silent import warning
-from ._source import Source, assigned
+from ._source import assigned, sources_of
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -233,11 +233,7 @@ def _assigned_at(trace: Trace, name: str) -> Place | None:
     """The last line that assigns a module."""
     attribute = name.rpartition(".")[2]
     best: tuple[int, Place] | None = None
-    for file, text in trace.sources.items():
-        try:
-            tree = Source(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+    for file, tree in sources_of(trace):
         for node in (n for n in ast.walk(tree.tree) if isinstance(n, ast.stmt)):
             for target in assigned(node):
                 written = ast.unparse(target).replace("[", ".").replace("]", "")  # `model[1]` is the module model.1

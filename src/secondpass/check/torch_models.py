@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Everything that is known of libraries: importing it registers the models."""
 
-from . import (
+from . import (  # noqa: F401
     catalogue,
     data,
     frameworks,
@@ -16,17 +16,3 @@ from . import (
 )
 
 __all__: list[str] = []
-
-_MODELS = (
-    catalogue,
-    data,
-    frameworks,
-    huggingface,
-    layers,
-    lightning,
-    optimizers,
-    python_models,
-    python_types,
-    stateless,
-    torch_functions,
-)

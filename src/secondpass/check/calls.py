@@ -188,10 +188,9 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
 
 def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
     grad = m.grad
-    if "no_grad" in function.marks:
-        m.grad = False
-    elif "enable_grad" in function.marks:
-        m.grad = True
+    decorated = bool(function.marks & {"no_grad", "enable_grad"})
+    if decorated:
+        m.grad = "no_grad" not in function.marks
     m.frames.append(frame)
     try:
         if isinstance(function.node, ast.Lambda):
@@ -201,7 +200,8 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
         return signal.value if isinstance(signal, _statements.Return) else None
     finally:
         m.frames.pop()
-        m.grad = grad
+        if decorated:
+            m.grad = grad
 
 
 def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Iterator[Any]:

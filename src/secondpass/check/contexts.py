@@ -12,7 +12,7 @@ from .values import Object, Stream, Unknown
 if TYPE_CHECKING:
     from . import calls as _calls
 
-__all__ = ["Switch", "enter", "leave"]
+__all__ = ["Lasting", "Switch", "enter", "leave"]
 
 
 class Switch:
@@ -25,12 +25,22 @@ class Switch:
         self.exceptions = exceptions
 
 
+class Lasting(Switch):
+    """A switch that took effect when it was made; a `with` around it only says when it ends."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, grad: bool | None, before: bool | None) -> None:
+        super().__init__(grad)
+        self.before = before
+
+
 def enter(m: Machine, manager: Any, node: ast.expr) -> tuple[Any, Any]:
     """The value that `as` binds, and what `leave` needs."""
     if isinstance(manager, Switch):
-        before = m.grad
+        before = manager.before if isinstance(manager, Lasting) else m.grad
         if not manager.exceptions:
-            m.grad = manager.grad  # type: ignore[assignment]
+            m.grad = manager.grad
         return None, (manager, before)
     if isinstance(manager, Stream) and manager.fields.get("context"):
         manager.iterator = manager.make()

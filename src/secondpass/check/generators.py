@@ -9,7 +9,7 @@ from typing import Any
 
 from .contexts import enter, leave
 from .expressions import assign, evaluate
-from .loops import iterate, turns
+from .loops import is_over, iterate, turns
 from .machine import Loop, Machine, Scope
 from .statements import BREAK, Return, block, lean, widen
 from .values import Unknown
@@ -78,7 +78,7 @@ def _expression(m: Machine, node: ast.expr, scope: Scope) -> Iterator[Any]:
 def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
     source = evaluate(m, node.iter, scope)
     before = m.cuts
-    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno):
+    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno, lazy=True):
         assign(m, node.target, item, scope)
         signal = yield from yields(m, node.body, scope)
         if signal is BREAK:
@@ -91,11 +91,11 @@ def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
 
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Iterator[Any]:
-    frame, loop = m.frames[-1], Loop(node.lineno, node.end_lineno or node.lineno)
+    frame, loop = m.frames[-1], Loop(node.lineno, node.end_lineno or node.lineno, lazy=True)
     frame.loops.append(loop)
     m.short += 1
     try:
-        while m.known_truth(evaluate(m, node.test, scope)) is not False and loop.turn < max(loop.want, 40):
+        while m.known_truth(evaluate(m, node.test, scope)) is not False and not is_over(m, loop):
             m.turn(loop)
             signal = yield from yields(m, node.body, scope)
             if signal is BREAK:

@@ -11,11 +11,13 @@ NOTE [ Certain and maybe ]
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..record import Cut, Failure, Holding, Loop, Owner, Pass, Place, Sighting, Step, Write, ZeroGrad
 from .nodes import GraphNode, Leaf, Refused, between, reach
+from .unused import Unused
 from .values import Tensor
 
 __all__ = ["Engine"]
@@ -45,6 +47,7 @@ class Engine:
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
+        self.unused = Unused()
         self._retained: list[tuple[int, set[GraphNode]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
         self.written: list[int] = []
@@ -108,14 +111,18 @@ class Engine:
         leaf = store.leaf.node.number if store.leaf else None
         self.writes.append(Write(self.tick(), target, leaf, place, how))
 
-    def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> None:
-        """Gradients were cleared."""
+    def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> bool:
+        """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
         for leaf in leaves or ():
             leaf.has, leaf.grad, leaf.piled = False, None, False
             leaf.applied.clear()
             leaf.cleared = place
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.zeros.append(ZeroGrad(self.tick(), optimizer, numbers, place))
+        wasted = self.unused.cleared(leaves or ())
+        for index in wasted:
+            self.passes[index] = dataclasses.replace(self.passes[index], wasted=True)
+        return bool(wasted)
 
     def step(
         self,
@@ -131,6 +138,10 @@ class Engine:
         sure = leaves is not None and all(leaf.has and not leaf.doubt for leaf in leaves)
         empty, stale, piled = [], [], []
         never = self.never.setdefault(identity, set(leaves or ()))
+        if leaves is None:
+            self.unused.forget()
+        else:
+            self.unused.used(leaves)
         for leaf in leaves or ():
             filled = identity in leaf.filled
             leaf.filled.discard(identity)
@@ -223,6 +234,8 @@ class Engine:
             self._gather(
                 certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim or unread else maybe, inputs
             )
+            if inputs is None and not dim and not unread:
+                self.unused.filled(len(self.passes) - 1, [n.leaf for n in certain if n.leaf])
         return [n for n in certain if n.leaf is None]
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .hooks import HOOKS
 from .library import models
+from .loops import wasted
 from .machine import Machine
 from .values import Dict, List, Object, Tensor, Unknown
 
@@ -96,7 +97,8 @@ def _all(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
 def _zero_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     leaves = [p.leaf for p in parameters(args[0]).values() if p.leaf is not None]
     m.visit()
-    m.engine.zero(leaves, "", m.place())
+    if m.engine.zero(leaves, "", m.place()):
+        wasted(m)
     if not complete(args[0]):
         for leaf in m.engine.leaves:
             leaf.piled = False

@@ -8,8 +8,9 @@ NOTE [ How long a loop is walked ]
    second. That there are at least two turns is the one thing assumed of data.
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
-   old gradients.
+   old gradients, gradients that are cleared unused.
 4. A loop whose turns are costly to read is walked two turns.
+5. A loop in a generator goes as far as the loop that walks the generator.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from . import calls as _calls
     from . import tensors as _tensors
 
-__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns"]
+__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns", "wasted"]
 
 WHOLE = 6
 MANY = 400
@@ -52,6 +53,8 @@ def iterate(m: Machine, value: Any) -> Iteration:
         loose = isinstance(value, (List, Dict)) and value.loose
         # A list may grow while it is walked: Python's own iterator sees that, a copy would not.
         source = iter(value) if isinstance(value, (list, range, str)) else iter(list(value))
+        if loose and isinstance(value, List):
+            return Iteration(_continued(value), None)
         return Iteration(source, None if loose else len(value))
     if isinstance(value, Stream):
         if value.fields.get("generator"):
@@ -73,6 +76,31 @@ def iterate(m: Machine, value: Any) -> Iteration:
 def _endless(make: Any) -> Iterator[Any]:
     while True:
         yield make()
+
+
+def _continued(box: List) -> Iterator[Any]:
+    """The elements of a loose list, then others of their kind: data goes on, what has history is not made up."""
+    item: Any = None
+    for item in box:
+        yield item
+    while (item := alike(item)) is not None:
+        yield item
+
+
+def alike(value: Any) -> Any:
+    """Another value of the same kind, or None where it may have history."""
+    if isinstance(value, Tensor):
+        return Tensor(False) if value.needs is False and value.grad_of is None else None
+    if isinstance(value, (int, float, str)) or (isinstance(value, Unknown) and value.plain):
+        return Unknown(plain=True)
+    if isinstance(value, (tuple, List, Dict)):
+        parts = [alike(v) for v in (value.values() if isinstance(value, dict) else value)]
+        if not parts or any(p is None for p in parts):
+            return None
+        if isinstance(value, Dict):
+            return Dict(zip(value, parts, strict=True))
+        return List(parts) if isinstance(value, List) else tuple(parts)
+    return None
 
 
 def _object(m: Machine, value: Object) -> Iteration:
@@ -104,11 +132,13 @@ def _first_tensors(value: Any) -> Iterator[Tensor]:
         yield from (part for part in (first if isinstance(first, tuple) else (first,)) if isinstance(part, Tensor))
 
 
-def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -> Iterator[Any]:
+def turns(
+    m: Machine, value: Any, first: int, last: int, counted: bool = True, lazy: bool = False
+) -> Iterator[Any]:
     """The elements a loop looks at. See NOTE [ How long a loop is walked ]."""
     items = iterate(m, value)
     exact = items.length is not None and items.length <= _most(value, counted)
-    loop, frame = Loop(first, last), m.frames[-1]
+    loop, frame = Loop(first, last, lazy), m.frames[-1]
     loop.began = m.steps
     frame.loops.append(loop)
     m.short += not exact
@@ -131,20 +161,34 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True) -
 def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
     """A known condition on a counter: lets the loop around it run until it came true twice."""
     if 1 < modulus <= most:
+        for loop in _around(m):
+            loop.period = max(loop.period, modulus)
         at_least(m, 2 * modulus + 1)
+
+
+def wasted(m: Machine) -> None:
+    """Gradients were cleared unused: lets the loop around this place run until others were used three times."""
+    for loop in _around(m):
+        loop.want = max(loop.want, 13, 3 * loop.period + 1)
 
 
 def at_least(m: Machine, turns: int) -> None:
     """Lets the loop around this place run so many turns."""
+    for loop in _around(m):
+        loop.want = max(loop.want, turns)
+
+
+def _around(m: Machine) -> Iterator[Loop]:
+    """The loop around this place; if it stands in a generator, the one that walks the generator too."""
     for frame in reversed(m.frames):
         if frame.loops:
-            loop = frame.loops[-1]
-            loop.want = max(loop.want, turns)
-            return
+            yield frame.loops[-1]
+            if not frame.loops[-1].lazy:
+                return
 
 
 def is_over(m: Machine, loop: Loop) -> bool:
-    """Whether enough turns of a loop have been looked at: rules 2 to 4."""
+    """Whether enough turns of a loop have been looked at."""
     if loop.turn >= loop.want:
         return True
-    return loop.turn >= 2 and m.steps - loop.began > COSTLY
+    return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > COSTLY

@@ -53,9 +53,9 @@ class Scope:
 class Loop:
     """One loop that is being walked."""
 
-    __slots__ = ("began", "count", "cut", "first", "last", "turn", "want")
+    __slots__ = ("began", "count", "cut", "first", "last", "lazy", "period", "turn", "want")
 
-    def __init__(self, first: int, last: int) -> None:
+    def __init__(self, first: int, last: int, lazy: bool = False) -> None:
         self.first = first
         self.last = last
         self.began = 0
@@ -64,7 +64,12 @@ class Loop:
         self.count = 0
         """Which turn of it in the whole reading, or 0 for a comprehension."""
         self.cut = False
-        self.want = 3
+        self.lazy = lazy
+        """Whether it stands in a generator: how far it goes is for the loop to say that walks the generator."""
+        self.want = 40 if lazy else 3
+        """How many turns are looked at."""
+        self.period = 1
+        """The modulus of a counter that something in it depends on."""
 
 
 class Frame:
@@ -99,7 +104,7 @@ class Machine:
         self.modules: dict[str, Module] = {}
         self.steps = 0
         self.most = self.STEPS
-        self.grad = True
+        self.grad: bool | None = True
         """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
         self.reached: dict[tuple[str, int], int] = {}
         """How often each pass, step and call of a function was come to: (file, line) -> times."""

@@ -78,6 +78,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
         return None
     if leaf.has is None or leaf.doubt:
         return Unknown()
+    m.engine.unused.used([leaf])
     if leaf.grad is None:
         leaf.grad = Tensor(False)
         leaf.grad.grad_of = leaf

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..record import Owner
 from .library import CLASSES, models
-from .loops import at_least, iterate
+from .loops import at_least, iterate, wasted
 from .machine import Machine
 from .nodes import Leaf
 from .sight import look
@@ -139,7 +139,8 @@ def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     if leaves is not None and not owner.hidden.get("whole", False):
         for leaf in m.engine.leaves:
             leaf.piled = False
-    m.engine.zero(leaves, owner.hidden.get("name", ""), m.place())
+    if m.engine.zero(leaves, owner.hidden.get("name", ""), m.place()):
+        wasted(m)
 
 
 def _add_group(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:

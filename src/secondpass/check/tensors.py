@@ -120,7 +120,7 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
-    if m.short and any(p.place is node.place and p.op == node.op and p.loops != node.loops for p in certain):
+    if m.short and _repeats(node):
         at_least(m, 8)  # a sum that is built from itself
     names = {n for n in inputs if may_need(inputs[n])}
     sure = {n for n in inputs if does_need(inputs[n])}
@@ -130,6 +130,19 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     made = _result(op, node, needs, first)
     node.keeps = tuple(_kept(op, node.saved, inputs, made))
     return made
+
+
+def _repeats(node: GraphNode) -> bool:
+    """Whether an operation takes in what the same one gave in an earlier turn, over no other statement."""
+    todo = [p for p in node.parents if p.place is node.place]
+    while todo:
+        parent = todo.pop()
+        if parent.loops != node.loops:
+            if parent.op == node.op:
+                return True
+        else:
+            todo.extend(p for p in parent.parents if p.place is node.place)
+    return False
 
 
 def _kept(op: Op, saved: tuple[str, ...], inputs: dict[str, Any], made: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .contexts import Switch
+from .contexts import Lasting, Switch
 from .library import function, models
 from .machine import Machine
 from .methods import parts, tensor_attribute
@@ -29,7 +29,7 @@ _HARMLESS = (
 _FACTS = set(
     "torch.device torch.manual_seed torch.save torch.get_num_threads torch.set_num_threads torch.is_tensor "
     "torch.set_default_dtype torch.set_default_tensor_type torch.Generator torch.seed torch.get_rng_state torch.Size "
-    "torch.set_rng_state torch.set_printoptions torch.is_grad_enabled torch.numel torch.finfo torch.iinfo "
+    "torch.set_rng_state torch.set_printoptions torch.numel torch.finfo torch.iinfo "
     "torch.autograd.set_detect_anomaly torch.autograd.detect_anomaly torch.set_float32_matmul_precision "
     "torch.use_deterministic_algorithms torch.get_default_dtype torch.is_floating_point torch.result_type "
     "torch.autocast torch.amp.autocast torch.set_default_device torch.typename".split()
@@ -138,19 +138,21 @@ def _enable_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return Switch(True)
 
 
-class _SetGrad(Switch):
-    """`torch.set_grad_enabled(flag)`: takes effect at once, and until the `with` around it ends."""
-
-    __slots__ = ()
-
-
 @function("torch.set_grad_enabled")
 def _set_grad_enabled(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    flag = m.known_truth(args[0] if args else kwargs.get("mode"))
+    """Takes effect at once, and until the `with` ends if it stands in one."""
+    flag, before = m.known_truth(args[0] if args else kwargs.get("mode")), m.grad
     if flag is None:
-        # Training code sets it by a flag; the reading is about training.
-        return Switch(m.grad)
-    return _SetGrad(flag)
+        # Training code sets it by a flag, and the reading is about training; but where recording is off, it may stay off.
+        flag = m.grad or None
+    m.grad = flag
+    m.changes.append(-1)
+    return Lasting(flag, before)
+
+
+@function("torch.is_grad_enabled")
+def _is_grad_enabled(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return Unknown(("grad?",), plain=True) if m.grad is None else m.grad
 
 
 @function("torch.is_tensor")

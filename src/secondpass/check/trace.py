@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from ..record import Holding, Node, Owner, Place, Trace, Write
 from .graph import Engine
 from .machine import Machine
+from .nodes import GraphNode
 
 __all__ = ["swallow", "trace"]
 
@@ -32,11 +33,21 @@ def _running(engine: Engine) -> Iterator[Holding]:
         before, length = last.get(seen.name, (-1, 0))
         if seen.number == before:
             continue
-        parents = {p.number for p in engine.nodes[seen.number].parents}
-        length = length + 1 if before in parents else 0
+        length = length + 1 if _built_from(engine.nodes[seen.number], before) else 0
         last[seen.name] = (seen.number, length)
         if length:
             yield Holding(seen.when, seen.name, "running", length, (seen.name,))
+
+
+def _built_from(node: GraphNode, number: int) -> bool:
+    """Whether the statement that made a node took in the one of that number."""
+    todo = [node]
+    while todo:
+        here = todo.pop()
+        if any(p.number == number for p in here.parents):
+            return True
+        todo.extend(p for p in here.parents if p.place == node.place and p.number > number)
+    return False
 
 
 def _writes(engine: Engine) -> Iterator[Write]:

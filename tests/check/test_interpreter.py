@@ -530,3 +530,129 @@ def test_what_a_loop_does_later_may_change_what_is_silent(
 ) -> None:
     given = {"early": "pass", "how": "", "late": "pass", "end": "pass", **words}
     assert codes(tmp_path, LATER.format(**given)) == found
+
+
+CACHED = """
+    from functools import lru_cache
+    table = nn.Embedding(5, 3)
+    opt = torch.optim.SGD([*net.parameters(), *table.parameters()], lr=0.1)
+    {cache}
+    for x in torch.randn(9, 1, 3):
+        for i in torch.randint(5, (2,)):
+            loss = (net(x) * embed({key})).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            {after}
+"""
+BY_LIBRARY = """@lru_cache(maxsize=None)
+    def embed(i):
+        return torch.tanh(table(i))"""
+BY_HAND = """known = {}
+    def embed(i):
+        if i not in known:
+            known[i] = torch.tanh(table(i))
+        return known[i]"""
+
+
+@pytest.mark.parametrize(
+    ("cache", "key", "after", "found"),
+    [
+        (BY_LIBRARY, "int(i)", "pass", ["SP107"]),
+        (BY_LIBRARY, "int(i)", "embed.cache_clear()", []),
+        (BY_LIBRARY, "i", "pass", []),  # a tensor is known by its identity: no call finds another's result
+        (BY_LIBRARY.replace("tanh(table(i))", "ones(3)"), "int(i)", "pass", []),
+        (BY_HAND, "int(i)", "pass", ["SP107"]),
+        (BY_HAND, "int(i)", "known.clear()", []),
+        (BY_HAND.replace("tanh(table(i))", "tanh(table(i)).detach()"), "int(i)", "pass", ["SP406"]),
+    ],
+)
+def test_what_a_cache_keeps_comes_again(tmp_path: Path, cache: str, key: str, after: str, found: list[str]) -> None:
+    assert codes(tmp_path, CACHED.format(cache=cache, key=key, after=after)) == found
+
+
+RESTORED = """
+    import copy
+    deep = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(deep.parameters(), lr=0.1)
+    best = copy.deepcopy(deep.state_dict())
+    for x in torch.randn(9, 1, 3):
+        {before}
+        loss = deep(x).pow(2).sum()
+        {between}
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "found"),
+    [
+        ("pass", "deep.load_state_dict(best)", ["SP201"]),
+        ("pass", "if loss.item() > 3: deep.load_state_dict(best)", ["SP201"]),
+        ("deep.load_state_dict(best)", "pass", []),
+        ("pass", "best = copy.deepcopy(deep.state_dict())", []),
+        ("pass", "deep.load_state_dict(best, strict=False)", []),
+    ],
+)
+def test_loading_a_state_changes_parameters(tmp_path: Path, before: str, between: str, found: list[str]) -> None:
+    assert codes(tmp_path, RESTORED.format(before=before, between=between)) == found
+
+
+FROZEN = """
+    for p in net.parameters():
+        p.requires_grad = False
+    {after}
+    for x in torch.randn(9, 1, 3):
+        loss = net(x).pow(2).sum()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        ("pass", ["SP301"]),
+        ("for p in net.parameters(): p.require_grad = True", ["SP301"]),
+        ("for p in net.parameters(): p.requires_grad = True", []),
+        ("net.requires_grad_(True)", []),
+    ],
+)
+def test_a_loss_of_frozen_parameters_has_no_history(tmp_path: Path, after: str, found: list[str]) -> None:
+    assert codes(tmp_path, FROZEN.format(after=after)) == found
+
+
+def test_a_suppressed_error_is_a_swallowed_one(tmp_path: Path) -> None:
+    body = """
+    from contextlib import suppress
+    for x in torch.randn(9, 1, 3):
+        out = torch.tanh(net(x))
+        opt.zero_grad()
+        out.sum().backward()
+        with suppress(RuntimeError):
+            out.mean().backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP407"]
+
+
+def test_the_names_of_other_files_are_looked_at(tmp_path: Path) -> None:
+    body = """
+    from meter import record
+    for step in range(50):
+        loss = net(torch.randn(1, 3)).pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        record("loss", step, {value})
+    """
+    meter = """
+    STORE = {"loss": {}}
+    def record(kind, step, value):
+        STORE[kind][step] = value
+    """
+    assert codes(tmp_path, body.format(value="loss"), meter=meter) == ["SP401"]
+    assert codes(tmp_path, body.format(value="loss.item()"), meter=meter) == []

@@ -23,21 +23,28 @@ __all__ = ["Border", "kept_from_before"]
 
 
 def kept_from_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
-    """The pass of an earlier iteration that kept a node (`retain_graph=True`) which this one walks again.
+    """The pass of an earlier iteration that left a node as it was, which this one walks (again).
 
-    People meet the backward-twice error, keep the graph, and then meet an in-place error: a step has changed what the
-    old graph saved. What is wrong is still that the old graph is reached at all.
+    It kept the node (`retain_graph=True`): people meet the backward-twice error, keep the graph, and then meet an
+    in-place error, because a step has changed what the old graph saved. Or it did not reach the node, the last that its
+    iteration made. What is wrong is in both cases that the old graph is reached at all.
     """
-    for p in reversed(trace.passes):
-        if (
-            p.when < used.when
-            and p.retain
-            and p.stack == used.stack
-            and p.walked is not None
-            and node.number in p.walked
-        ):
+    before = [p for p in trace.passes if p.when < used.when and p.stack == used.stack]
+    for p in reversed(before):
+        if p.retain and p.walked is not None and node.number in p.walked:
             return p
-    return None
+    last = before[-1] if before else None
+    if last is None or node.when is None or not node.when < last.when or not _goes_on(node, used):
+        return None
+    # All of it being old, it would be a loss that was made before the step and not an iteration that goes on.
+    new = (n for n in trace.history(*(used.roots or ())) if n.when is not None and n.when >= last.when)
+    return last if any(n.leaf is None and not is_linear(n) for n in new) else None
+
+
+def _goes_on(node: Node, used: Pass) -> bool:
+    """Whether a node was built in an earlier iteration of a loop that a pass is in."""
+    built = {(x.file, x.line): x.count for x in node.loops or ()}
+    return any(built.get((x.file, x.line), x.count) < x.count for x in used.loops or ())
 
 
 class Border:
@@ -51,7 +58,7 @@ class Border:
     @cached_property
     def freed(self) -> Pass | None:
         """The pass that spent the failing node (or, for an in-place error, kept it)."""
-        if self.failure.kind == "inplace":
+        if self.changed:
             return kept_from_before(self.trace, self.node, self.used)
         before = [p for p in self.trace.passes if p.when < self.used.when and p.frees]
         known = [p for p in before if p.walked is not None and self.node.number in p.walked]
@@ -60,6 +67,11 @@ class Border:
         can = [p for p in before if p.walked is None and (self.node.when is None or self.node.when < p.when)]
         reach = [p for p in can if not p.roots or max(p.roots) >= self.node.number]
         return reach[0] if reach else can[-1] if can else None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the old history is still there, but not the values that it needs."""
+        return self.failure.kind == "inplace"
 
     @cached_property
     def same_site(self) -> bool:

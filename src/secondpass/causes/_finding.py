@@ -106,12 +106,12 @@ def about_reuse(
 ) -> Finding:
     """The finding of a cause of the backward-twice family."""
     freed, used = reuse.freed, reuse.used
-    labels = {used.when: "failed"} | ({freed.when: "freed"} if freed is not None else {})
+    labels = {used.when: "failed"} | ({freed.when: "before" if reuse.changed else "freed"} if freed is not None else {})
     evidence = pass_evidence(reuse.trace, used.when, labels)
     evidence.append(
         {
             "what": "node",
-            "text": f"{reuse.node.op} is the first operation whose buffers are gone",
+            "text": f"{reuse.node.op} is the first operation whose buffers are {'not what it saved' if reuse.changed else 'gone'}",
             "op": reuse.node.op,
             "place": _place(reuse.node.place),
         }
@@ -136,6 +136,7 @@ def about_reuse(
             "built_stack": [_place(p) for p in reuse.entry.stack],
             "freed_stack": [_place(p) for p in freed.stack] if freed is not None else [],
             "used_stack": [_place(p) for p in used.stack],
+            **({"changed": True} if reuse.changed else {}),
             **iterations(reuse),
             **facts,
         },

@@ -113,7 +113,8 @@ def explain(reuse: Reuse) -> Finding:
         span = f"the history of iteration {when['built_iteration']} into iteration {when['used_iteration']}"
     else:
         span = "the history of one iteration into the next"
-    message = f"{shown} carries {span}, and a backward had already freed it."
+    gone = "and the weights it was made with have changed since" if reuse.changed else "and a backward had already freed it"
+    message = f"{shown} carries {span}, {gone}."
     remedies = [
         remedy(
             "detach",

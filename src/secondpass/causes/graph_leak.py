@@ -31,6 +31,9 @@ The finding names the holder, how much it holds, and which of the three it is.
 - **detach**: keep the tensor without its history (`loss.detach()`) and turn
   it into numbers once per epoch.
 
+- **other**: where a hook is registered in every iteration, each keeps what it
+  has caught: remove it (`handle.remove()`), or register it once.
+
 Put validation under `torch.no_grad()`: then there is nothing to hold.
 
 ## Example
@@ -79,14 +82,14 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from ..record import Carrier, Finding, Holding, Place, Trace
+from ..record import Carrier, Finding, Holding, Place, Remedy, Trace
 from ._finding import quoted, remedy
 from ._silent import size, warning
 from ._source import Source, assigned, sources_of
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
-REMEDIES = ("item", "detach")
+REMEDIES = ("item", "detach", "other")
 
 _GROWTHS = 5
 _ADDING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put"}
@@ -96,10 +99,10 @@ def diagnose(trace: Trace) -> list[Finding]:
     """Holders that had more history at pass after pass."""
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
-    names: dict[str, list[Holding]] = {}
+    names: dict[tuple[str, bool], list[Holding]] = {}
     for holding in trace.holdings:
-        names.setdefault(holding.name, []).append(holding)
-    found = [(name, seen) for name, seen in names.items() if _grows(trace, seen)]
+        names.setdefault((holding.name, holding.kind == "hooks"), []).append(holding)
+    found = [(name, seen) for (name, _), seen in names.items() if _grows(trace, seen)]
     # One holder can be reached by several names, and a container in it by more: the shortest speaks for all.
     chosen: list[Finding] = []
     places: set[Place | None] = set()
@@ -130,23 +133,12 @@ def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
     shown = written or name
     many = f"{last.count} {'iterations deep' if running else 'tensors with history'} when last seen"
     message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step."
-    title = f"add the value to {quoted(shown, 'it')}, not the tensor: `.item()`, or `.detach()` to stay a tensor"
-    remedies = [
-        remedy(
-            "item",
-            title,
-            "What is kept for logging is a number; with its history every iteration's graph stays alive.",
-            target=shown,
-            place=place,
-        ),
-        remedy(
-            "detach",
-            f"detach what goes into {quoted(shown, 'it')}",
-            "The values stay tensors, without the graph behind them.",
-            target=shown,
-            place=place,
-        ),
-    ]
+    if last.kind == "hooks":
+        message = (
+            f"A hook is registered in every iteration and none is removed: {last.count} of them when last seen, each with "
+            f"a `{shown}` of its own that keeps history. Memory grows with every step."
+        )
+    remedies = _remedies(last, shown, place)
     evidence = [
         {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count}
         for h in _few(seen)
@@ -164,6 +156,34 @@ def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
         evidence=evidence,
         chain=list(last.chain),
     )
+
+
+def _remedies(last: Holding, shown: str, place: Place | None) -> list[Remedy]:
+    it = quoted(shown, "it")
+    number = remedy(
+        "item",
+        f"add the value to {it}, not the tensor: `.item()`, or `.detach()` to stay a tensor",
+        "What is kept for logging is a number; with its history every iteration's graph stays alive.",
+        target=shown,
+        place=place,
+    )
+    values = remedy(
+        "detach",
+        f"detach what goes into {it}",
+        "The values stay tensors, without the graph behind them.",
+        target=shown,
+        place=place,
+    )
+    if last.kind == "hooks":
+        once = remedy(
+            "other",
+            "remove each hook when it has done its work (`handle.remove()`), or register one hook once",
+            "Every registration adds a hook that stays with the module, and whatever it has caught with it.",
+            target=shown,
+        )
+        return [once, values]
+    # A tensor of many elements has no `.item()`.
+    return [values] if last.single is False else [number, values]
 
 
 def _cost(held: Holding) -> dict[str, object]:

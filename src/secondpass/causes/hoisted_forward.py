@@ -106,6 +106,8 @@ def explain(reuse: Reuse) -> Finding:
         f"{shown} is computed once, outside {where}; the first backward freed its graph, "
         "and the next one needs it again."
     )
+    if reuse.changed:
+        message = f"{shown} is computed once, outside {where}; the weights that its graph needs have changed since."
     remedies = [
         remedy(
             "recompute",

@@ -98,7 +98,9 @@ def _explain(change: Changed) -> Finding:
     remedies = [
         remedy(
             "clone",
-            f"make a new tensor instead of changing {shown} in place",
+            f"make the layer without `inplace=True`: `{write.how.replace('True', 'False')}`"
+            if write is not None and write.how.endswith("(inplace=True)")
+            else f"make a new tensor instead of changing {shown} in place",
             "The saved values then stay as they were; only the name moves on to the new tensor.",
             target=name,
             place=write.place if write else None,

@@ -132,13 +132,18 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     name = cut.name if cut is not None and cut.name else root
     how = _HOW.get(cut.kind, "its history ends there") if cut is not None else ""
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
-    message += f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
+    frozen = cut is not None and cut.kind == "frozen"
+    message += f": {how}." if frozen else f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
     kind = "other" if cut is not None and cut.kind in ("argmax", "sample") else "keep-history"
     remedies = [
         remedy(
             kind,
-            f"keep {quoted(name, 'the loss')} in torch from the model to the loss",
-            "Gradients flow back only through operations that were recorded.",
+            "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"
+            if frozen
+            else f"keep {quoted(name, 'the loss')} in torch from the model to the loss",
+            "Operations on tensors that require no gradient are not recorded."
+            if frozen
+            else "Gradients flow back only through operations that were recorded.",
             target=name,
             place=cut.place if cut is not None else None,
         )

@@ -91,6 +91,8 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 
 def _piles(steps: list[Step]) -> bool:
+    if any(s.inside and s.piled for s in steps):
+        return True
     later = [s for s in steps[1:] if not s.inside]
     piled = sum(1 for s in later if s.piled)
     # What a step has applied is never to be applied again, so now and then is too often; but a single time may be an
@@ -99,7 +101,9 @@ def _piles(steps: list[Step]) -> bool:
 
 
 def _explain(trace: Trace, steps: list[Step]) -> Finding:
-    step = steps[-1]
+    step = next((s for s in reversed(steps) if s.inside and s.piled), steps[-1])
+    if step.inside:
+        return _in_closure(trace, step)
     before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
     place = before[-1].place if before else step.place
     later = [s for s in steps[1:] if not s.inside]
@@ -121,6 +125,26 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
     count = sum(1 for s in steps if s.piled)
     evidence = [{"what": "note", "text": f"{count} of {len(steps)} steps applied old gradients again"}]
     return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
+
+
+def _in_closure(trace: Trace, step: Step) -> Finding:
+    inside = [p for p in trace.passes if p.when > step.when and p.kind == "backward" and not p.nested]
+    place = inside[0].place if inside else step.place
+    name = quoted(step.optimizer, "the optimizer")
+    message = (
+        f"The closure of {name} does not clear the gradients: each evaluation adds to those of the evaluations before, "
+        "which belong to other parameters."
+    )
+    remedies = [
+        remedy(
+            "add-zero-grad",
+            f"call {step.optimizer or 'optimizer'}.zero_grad() in the closure, before its backward",
+            "An optimizer that evaluates several times in a step takes the gradient for that of the last evaluation.",
+            target=step.optimizer,
+            place=place,
+        )
+    ]
+    return warning(CODE, "missing-zero-grad", message, place, remedies, closure=True)
 
 
 def _line(step: Step) -> dict[str, object] | None:

@@ -202,6 +202,10 @@ def explain(reuse: Reuse) -> Finding:
         f"{shown} was stored together with its history; the first backward through it freed that "
         "history, and a later one needs it again."
     )
+    if reuse.changed:
+        message = (
+            f"{shown} was stored together with its history, and the weights that this history needs have changed since."
+        )
     remedies = [
         remedy(
             "detach",

@@ -19,7 +19,7 @@ _NEEDS = {
     "catalogue": "calls tensors",
     "comprehensions": "expressions",
     "containers": "items",
-    "contexts": "calls",
+    "contexts": "calls trace",
     "data": "calls library",
     "definitions": "calls contexts expressions library statements",
     "edges": "loops",

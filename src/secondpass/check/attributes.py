@@ -38,6 +38,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Super):
         return _of_super(m, owner, name)
     if isinstance(owner, Function):
+        if name == "cache_clear" and "cached" in owner.marks:
+            return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))
         return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
     if isinstance(owner, (Bound, Native)):
         return Unknown(plain=True)

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .containers import is_concrete
 from .loops import iterate
 from .machine import Frame, Machine, Raised, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
@@ -164,8 +165,10 @@ def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[st
 def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if len(m.frames) >= m.DEPTH or sum(f.scope.vars.get("\0") is function for f in m.frames) > 3:
         return _foreign.call_unknown(m, Unknown(), args, kwargs)
-    if "cached" in function.marks and "cache" in function.attrs:
-        return function.attrs["cache"]
+    cached = "cached" in function.marks
+    key = _key([*args, *kwargs.values()]) if cached else None
+    if cached and key in function.attrs.setdefault("cache", {}):
+        return function.attrs["cache"][key][0]
     scope = Scope({"\0": function}, function.cells if isinstance(function.cells, Scope) else None, function.module)
     if scope.above is not None and scope.above.above is None and scope.above.vars is function.module.globals:
         scope.above = None
@@ -181,9 +184,17 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
         made.fields["context"] = "context" in function.marks
         return made
     value = _body(m, function, frame, scope)
-    if "cached" in function.marks:
-        function.attrs["cache"] = value
+    if cached:
+        function.attrs["cache"][key] = value, args  # what is known by its identity must live on
     return value
+
+
+def _key(args: list[Any]) -> Any:
+    """What a cache knows a call by. Arguments that cannot be told are taken to come again: that is what caches are for."""
+    return tuple(
+        a if is_concrete(a) and not isinstance(a, (list, dict, set)) else None if isinstance(a, Unknown) else id(a)
+        for a in args
+    )
 
 
 def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:

@@ -57,6 +57,11 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
         found = True
     elif isinstance(box, set) and not isinstance(item, Unknown):
         found = item in box
+    elif isinstance(box, Dict) and length(box) == 0:
+        found = False
+    elif isinstance(box, Dict) and any(_has_history(v) for v in box.others):
+        # A cache of graphs: what is asked for once is asked for again.
+        return Unknown(("likely", isinstance(op, ast.In), id(box)), plain=True)
     if found is None:
         key = ("in", getattr(item, "key", repr(item)[:80]), getattr(box, "key", id(box)))
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)

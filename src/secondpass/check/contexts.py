@@ -7,10 +7,12 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from .machine import Machine
+from .nodes import Refused
 from .values import Object, Stream, Unknown
 
 if TYPE_CHECKING:
     from . import calls as _calls
+    from . import trace as _trace
 
 __all__ = ["Lasting", "Switch", "enter", "leave"]
 
@@ -66,7 +68,10 @@ def leave(m: Machine, state: Any, error: Exception | None) -> bool:
             return error is not None
         if manager.exceptions:
             name = getattr(error, "name", "RuntimeError")
-            return error is not None and bool({name, "Exception", "BaseException"} & set(manager.exceptions))
+            caught = error is not None and bool({name, "Exception", "BaseException"} & set(manager.exceptions))
+            if caught and isinstance(error, Refused):
+                _trace.swallow(m.engine, len(m.engine.failures))
+            return caught
         m.grad = before
     elif isinstance(manager, Stream) and manager.iterator is not None:
         next(manager.iterator, None)

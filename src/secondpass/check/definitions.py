@@ -48,7 +48,8 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
                     old.attrs["setter"] = made
                 made = old
             continue
-        value = _expressions.evaluate(m, decorator, scope)
+        called = isinstance(decorator, ast.Call) and _name(m, decorator, scope) == "functools.lru_cache"
+        value = _expressions.evaluate(m, decorator.func if called else decorator, scope)  # type: ignore[attr-defined]
         name = value.name if isinstance(value, External) else ""
         if name in _MARKS and isinstance(made, Function):
             made.marks.add(_MARKS[name])

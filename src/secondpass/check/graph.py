@@ -33,7 +33,8 @@ class Engine:
         self.passes: list[Pass] = []
         self.steps: list[Step] = []
         self.zeros: list[ZeroGrad] = []
-        self.writes: list[Write] = []
+        self.writes: list[tuple[Write, int, int]] = []
+        """Each with the serial number of the memory that it changed, and how many nodes there were."""
         self.cuts: list[Cut] = []
         self.sightings: list[Sighting] = []
         self.holdings: list[Holding] = []
@@ -50,10 +51,8 @@ class Engine:
         self.unused = Unused()
         self._retained: list[tuple[int, set[GraphNode]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
-        self.written: list[int] = []
-        """Serial numbers of the memory that was changed, one for each of `writes`."""
-        self.changed: int | None = None
-        """Serial number of the memory whose change a pass failed on."""
+        self.changed: tuple[int, int] | None = None
+        """Serial number of the memory whose change a pass failed on, and the number of the node that had saved it."""
         self._cut_sites: set[tuple[Any, ...]] = set()
 
     # building ---------------------------------------------------------------------------------------------------------
@@ -102,14 +101,13 @@ class Engine:
     def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> None:
         """A tensor was changed in place."""
         store = tensor.store
-        self.written.append(store.serial)
         if certain:
             store.version += 1
             store.writer = place
         else:
             store.doubt = True
         leaf = store.leaf.node.number if store.leaf else None
-        self.writes.append(Write(self.tick(), target, leaf, place, how))
+        self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
 
     def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> bool:
         """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
@@ -162,8 +160,8 @@ class Engine:
             leaf.applied.add(identity)
             leaf.store.version += 1
             leaf.store.writer = place
-            self.writes.append(Write(when, leaf.name, leaf.node.number, place, "step"))
-            self.written.append(leaf.store.serial)
+            write = Write(when, leaf.name, leaf.node.number, place, "step")
+            self.writes.append((write, leaf.store.serial, len(self.nodes)))
         if any(leaf.has is not False for leaf in leaves or ()):
             empty = []  # some gradients are there: the others may belong to a branch that is not trained now
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
@@ -230,10 +228,10 @@ class Engine:
         self.passes.append(Pass(**record))  # type: ignore[arg-type]
         self._spend(certain, maybe, frees, retain is None or create is None)
         if kind == "backward":
-            # Behind a call that could not be read, any parameter may have been used.
-            self._gather(
-                certain, maybe | {leaf.node for leaf in self.leaves} - certain if dim or unread else maybe, inputs
-            )
+            if dim or unread:
+                # Behind a call that could not be read, any parameter may have been used.
+                maybe = maybe | {leaf.node for leaf in self.leaves} - certain
+            self._gather(certain, maybe, inputs)
             if inputs is None and not dim and not unread:
                 self.unused.filled(len(self.passes) - 1, [n.leaf for n in certain if n.leaf])
         return [n for n in certain if n.leaf is None]
@@ -264,7 +262,7 @@ class Engine:
                 if store.doubt:
                     return None
                 if store.version != version:
-                    self.changed = store.serial
+                    self.changed = store.serial, node.number
                     leaf = store.leaf.node.number if store.leaf else None
                     return (
                         {"kind": "inplace", "node": node.number, "saved": name, "leaf": leaf},

@@ -108,6 +108,8 @@ def _requires_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Objec
     flag = m.known_truth(args[1] if len(args) > 1 else kwargs.get("requires_grad", True))
     m.settings += 1
     for tensor in parameters(args[0]).values():
+        if flag is False and tensor.needs:
+            m.engine.cut("frozen", "", m.place())
         tensor.needs = flag
     return args[0]
 
@@ -145,6 +147,23 @@ def _named_children(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List
     return List([(n, v) for n, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v)])
 
 
+def _state_dict(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Dict:
+    """The memory of all parameters, without their history; buffers are not told one by one."""
+    found = Dict({name: Tensor(False, None, p.store) for name, p in parameters(args[0]).items()}, m.short)
+    found.loose = True
+    return found
+
+
+def _load_state_dict(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    """Changes all parameters in place, if it is not told to change some or to put others in their place."""
+    words = {**dict(zip(("strict", "assign"), args[2:], strict=False)), **kwargs}
+    certain = words.get("strict", True) is True and words.get("assign", False) is False
+    m.visit()
+    for name, tensor in parameters(args[0]).items():
+        m.engine.write(tensor, name, "load_state_dict", m.place(), certain)
+    return Unknown(plain=True)
+
+
 models(
     "torch.nn.Module",
     parameters=_all,
@@ -161,8 +180,8 @@ models(
     register_parameter=_register,
     add_module=_register,
     register_module=_register,
-    state_dict=lambda m, args, kwargs: Unknown(plain=True),
-    load_state_dict=lambda m, args, kwargs: Unknown(plain=True),
+    state_dict=_state_dict,
+    load_state_dict=_load_state_dict,
     share_memory=_self,
     no_sync=lambda m, args, kwargs: Unknown(plain=True),
     extra_repr=lambda m, args, kwargs: "",

@@ -253,12 +253,13 @@ class Machine:
             return
         scope = Scope(module.globals, None, module)
         grad, self.grad = self.grad, True
+        short, self.short = self.short, 0  # whichever loop first needs a module: its body belongs to none
         self.frames.append(Frame("<module>", module, scope))
         try:
             _statements.block(self, part(tree) if part else tree.body, scope)
         finally:
             self.frames.pop()
-            self.grad = grad
+            self.grad, self.short = grad, short
             module.state = "done"
 
     def enter(self, function: Function) -> None:

@@ -60,7 +60,7 @@ def remembered(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any
         and result.node.number >= start + WORTH
         and _state(m)[2:] == before[2:]
         and all(n > born for n in m.changes[before[0] :])
-        and all(n > born for n in m.engine.written[before[1] :])
+        and all(n > born for _, n, _ in m.engine.writes[before[1] :])
     ):
         made = _summary(result.node, start, values)
         if made is not None:
@@ -72,7 +72,7 @@ def remembered(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any
 def _state(m: Machine) -> tuple[int, ...]:
     engine = m.engine
     counts = (len(engine.passes), len(engine.cuts), len(engine.leaves), m.policy.asked)
-    return (len(m.changes), len(engine.written), *counts)
+    return (len(m.changes), len(engine.writes), *counts)
 
 
 def _key(m: Machine, owner: Object, values: list[Any], words: tuple[str, ...]) -> Any:

@@ -176,6 +176,8 @@ def require(m: Machine, tensor: Tensor, flag: bool | None, name: str = "") -> No
     if tensor.node is not None:
         return
     m.settings += 1
+    if flag is False and tensor.needs:
+        m.engine.cut("frozen", "", m.place())
     tensor.needs = flag
     if flag is not False:
         m.engine.leaf(tensor, name if name.isidentifier() else "")

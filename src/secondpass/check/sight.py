@@ -56,7 +56,7 @@ class _Look:
                 self.value(item, f"{name}.{attr}", "attribute", function, (*chain, f".{attr}"), depth + 1)
             items = value.hidden.get("items")
             if items is not None and not value.cls.derives("torch.nn.Module"):
-                self.value(items, name, kind, function, chain, depth)
+                self.value(items, f"{name}[...]", kind, function, (*chain, "[...]"), depth)
             return
         if isinstance(value, (List, Dict)):
             self.holding(value, name, kind, chain)
@@ -120,11 +120,9 @@ def look(m: Machine, modules: bool = False) -> None:
     view = _Look(m, modules)
     if modules:
         m.engine.held.clear()
-    places: dict[str, Module] = {}
     tops: set[str] = set()
     for frame in reversed(m.frames):
         module, scope = frame.module, frame.scope
-        places[module.file] = module
         if scope.vars is module.globals:
             tops.add(module.file)
         view.names(scope.vars, "global" if scope.vars is module.globals else "local", frame.function)
@@ -132,7 +130,7 @@ def look(m: Machine, modules: bool = False) -> None:
         while above is not None:
             view.names(above.vars, "cell", frame.function)
             above = above.above
-    for file, module in places.items():
+    for file, module in m.modules.items():
         if file not in tops:
             view.names(module.globals, "global", "<module>")
     unique = {(s.name, s.number, s.kind): s for s in reversed(view.found)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ..record import Holding, Node, Owner, Place, Trace, Write
+from ..record import Cut, Holding, Node, Owner, Place, Trace, Write
 from .graph import Engine
 from .machine import Machine
 from .nodes import GraphNode
@@ -51,10 +51,17 @@ def _built_from(node: GraphNode, number: int) -> bool:
 
 
 def _writes(engine: Engine) -> Iterator[Write]:
-    """The writes; where a pass failed on changed memory, only those that changed it."""
-    for write, serial in zip(engine.writes, engine.written, strict=True):
-        if engine.changed is None or engine.changed == serial:
+    """The writes; where a pass failed on changed memory, only those that changed it since it was saved."""
+    serial, node = engine.changed or (None, -1)
+    for write, changed, count in engine.writes:
+        if serial is None or (serial == changed and node < count):
             yield write
+
+
+def _cuts(engine: Engine) -> Iterator[Cut]:
+    """Where history ended. That parameters are frozen explains a loss without history only if none is left."""
+    frozen = bool(engine.leaves) and all(leaf.tensor.needs is False for leaf in engine.leaves)
+    return (c for c in engine.cuts if (c.kind == "frozen") == frozen)
 
 
 def _owners(engine: Engine) -> Iterator[Owner]:
@@ -88,7 +95,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         steps=tuple(engine.steps),
         zero_grads=tuple(engine.zeros),
         writes=tuple(_writes(engine)),
-        cuts=tuple(engine.cuts),
+        cuts=tuple(_cuts(engine)),
         sightings=tuple(engine.sightings),
         holdings=(*engine.holdings, *_running(engine)),
         failures=tuple(engine.failures),

@@ -29,6 +29,8 @@ from ._unit import Unit
 
 __all__ = ["Buffers", "unpack"]
 
+_ALIKE = 1.02  # sizes that differ by a row's statistics
+
 
 class _Token:
     __slots__ = ("number", "run")
@@ -120,10 +122,14 @@ class Buffers:
         return entry.nbytes if entry.recipe is None or entry.recipe.spoiled or self.unit.thick else 0
 
     def middle(self) -> int:
-        """The number that parts the buffers into two equal halves, as nearly as may be."""
+        """The number that parts the buffers into two equal halves, as nearly as may be.
+
+        Of equals the last one: the later half has the gradient of the unit's result for company, and should be small.
+        """
         whole = self.slim_bytes
         before = list(itertools.accumulate(map(self._weight, self.entries), initial=0))
-        return min(range(len(before)), key=lambda number: max(before[number], whole - before[number]))
+        larger = [max(part, whole - part) for part in before]
+        return max(number for number, size in enumerate(larger) if size <= _ALIKE * min(larger))
 
     @property
     def slim_bytes(self) -> int:

@@ -19,7 +19,7 @@ from ._frame import Frame
 from ._ledger import Ledger, Line, PassLine
 from ._replay import replaying
 from ._room import settle_budget
-from ._run import FAST, FULL, SLIM, Run
+from ._run import FULL, HALVES, SLIM, Run
 from ._tree import tensors
 from ._unit import Unit, choose_units
 
@@ -149,7 +149,7 @@ class Keeper:
         if self.policy in ("recompute", "offload") and (unit.pinned is None or self.policy == "offload"):
             if self.policy == "offload" and self.budget is not None:
                 return self._planned(frame, unit, args, kwargs, otherwise=("offload", SLIM))
-            return self.policy, SLIM if self.policy == "offload" else FAST
+            return self.policy, SLIM if self.policy == "offload" else HALVES
         mode, level = self._planned(frame, unit, args, kwargs, otherwise=("retain", FULL))
         return ("retain" if unit.pinned is not None else mode), level
 

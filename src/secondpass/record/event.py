@@ -78,7 +78,8 @@ class Step:
     stale: tuple[int, ...] = ()
     """Leaves whose gradient an earlier step of the same optimizer had applied already, with no pass since."""
     piled: tuple[int, ...] = ()
-    """Leaves whose gradient still held, uncleared, what an earlier step had applied, with new passes on top."""
+    """Leaves whose gradient still held, uncleared, what an earlier step had applied, with new passes on top. Where passes
+    ran inside (`inside`): those that the step had moved between two passes without their having been cleared."""
     iteration: int | None = None
     inside: bool = False
     """Whether passes ran inside it (a closure, as LBFGS has)."""
@@ -159,6 +160,8 @@ class Holding:
     """Whether buffers (not only the skeleton of nodes) are still held."""
     place: Place | None = None
     """Where the source puts tensors into it."""
+    single: bool | None = None
+    """Whether its tensors have one element only, so that a number can stand for each."""
 
 
 @dataclass(frozen=True, slots=True)

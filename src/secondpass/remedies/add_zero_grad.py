@@ -23,6 +23,9 @@ _WHY = "every step then applies the gradient of its own passes only"
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """Before the first pass of the turn that steps; behind the step where several passes share one."""
     places = [p for p in (remedy.place, finding.failed, finding.used, finding.freed) if p]
+    if finding.facts.get("closure") and remedy.target:
+        yield from _in_closure(remedy, project)
+        return
     for source, scope in project.scopes(*places):
         for step in _steps(source, scope):
             optimizer = _optimizer(step)
@@ -37,6 +40,17 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             yield way
     for source, scope in project.scopes(*places):
         yield from _by_hand(source, scope)
+
+
+def _in_closure(remedy: Remedy, project: Project) -> Iterator[Way]:
+    """In the function that the optimizer calls, before its pass."""
+    for source, scope in project.scopes(*([remedy.place] if remedy.place else [])):
+        for statement in simple(source.body(scope)):
+            if isinstance(statement, cst.SimpleStatementLine) and pass_calls(statement):
+                way = Way(title=f"Clear the gradients with `{remedy.target}.zero_grad()`", safe=True, why=_WHY)
+                way.patch.insert_before(source, statement, [f"{remedy.target}.zero_grad()"])
+                yield way
+                return
 
 
 def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:

@@ -19,6 +19,7 @@ _WORDS = (
     ("SP4", ("built", "freed", "here")),
     ("", ("built", "freed", "needed again")),
 )
+_OUTDATED = ("built", "went through backward", "needed again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ def gutter(number: int | None, sign: str = "|") -> tuple[str, str]:
 
 def _marks(finding: Finding) -> Iterator[_Mark]:
     words = next(words for start, words in _WORDS if finding.code.startswith(start))
+    if finding.facts.get("changed"):
+        words = _OUTDATED
     for role, word in zip(("built", "freed", "used"), words, strict=True):
         place = getattr(finding, role)
         if place is not None:

@@ -64,8 +64,8 @@ def cut_kind(node: ast.AST) -> str | None:
     return None
 
 
-def find_cuts(log: Log, files: Files, note: PassNote, since: int, number: int) -> list[Cut]:
-    """The place where the root of a pass lost its history."""
+def find_cuts(log: Log, files: Files, note: PassNote, since: int, number: int, frozen: bool = False) -> list[Cut]:
+    """The place where the root of a pass lost its history. `frozen`: nothing that is trained requires a gradient."""
     ran = executed(log, since, note.position, number)
     last = _innermost_last(ran)
     if last is None:
@@ -75,7 +75,9 @@ def find_cuts(log: Log, files: Files, note: PassNote, since: int, number: int) -
     if root is None:
         # A helper around backward: the loss came in as an argument further out.
         return []
-    found = _Search(ran, files).expression(root, last, 0)
+    found = _Search(ran, files).frozen() if frozen else None
+    if found is None:
+        found = _Search(ran, files).expression(root, last, 0)
     if found is None:
         found = _Search(ran, files).never_recorded(root, last)
     if found is None:
@@ -242,6 +244,15 @@ class _Search:
                     one,
                     Place(self.files.show(one.statement.file), around, one.statement.function),
                 )
+        frozen = self.frozen()
+        if frozen is not None:
+            return frozen
+        made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
+        return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
+
+
+    def frozen(self) -> _Found | None:
+        """Where the parameters were told not to require a gradient."""
         for one in backwards(self.ran):
             text = ast.unparse(one.node)
             if (
@@ -250,8 +261,7 @@ class _Search:
                 and not isinstance(one.node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef))
             ):
                 return _Found("frozen", "", one)
-        made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
-        return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
+        return None
 
 
 def _reads(expr: ast.AST) -> list[str]:

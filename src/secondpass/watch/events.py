@@ -54,6 +54,10 @@ class StepNote:
     piled: tuple[int, ...] = ()
     iteration = 0
     inside = False
+    within: tuple[int, ...] = ()
+    """Leaves on which passes inside the step have put a second gradient, after the step had moved them."""
+    again = 0
+    """How many passes did."""
     followed = True
 
     def __init__(self, when: int, key: tuple[Any, ...], mark: int, position: int) -> None:

@@ -54,6 +54,8 @@ class _Book:
         self.passes = 0
         self.steps = 0
         self.thread = get_ident()
+        self.versions: dict[int, int] = {}
+        """How often the leaves had been changed when the last pass inside a step ended."""
         self.followed_steps = 0
         """At how many of them the gradients were looked at: before two, nobody knows what never has one."""
         self.looks = _LOOKS
@@ -277,6 +279,22 @@ class Grads:
             return False
         book.looks -= 1
         return not bool(grad.any())
+
+    def pass_inside(self, book: _Book) -> tuple[int, ...]:
+        """Called when a pass begins inside a step (a closure): the leaves that the step has moved since the pass before,
+        and whose gradient of then is still there."""
+        piled = []
+        for number, ref in book.followed:
+            leaf = ref()
+            if leaf is None or leaf.grad is None or leaf._version <= book.versions.get(number, leaf._version):
+                continue
+            if _state(leaf.grad) == book.state.get(number) and (not _readable(leaf.grad) or bool(leaf.grad.any())):
+                piled.append(number)
+        return tuple(piled)
+
+    def passed_inside(self, book: _Book) -> None:
+        """Called when such a pass has ended."""
+        book.versions = {n: leaf._version for n, ref in book.followed if (leaf := ref()) is not None}
 
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         book = self.book(optimizer)

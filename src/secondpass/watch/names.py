@@ -37,6 +37,8 @@ _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _SCALED = (*_SUMS, "Mul", "Div", "Neg", "Rsub")
 _TERMS = 12
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+_HOOKED = 256
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
 _DIRECT = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 
@@ -52,6 +54,8 @@ class Seen:
     function: str
     parents: tuple[int, ...] = ()
     """Numbers of the nodes behind it, for sums and scalings: a running sum shows as a chain."""
+    single: bool = True
+    """Whether it has one element."""
 
 
 @dataclass(slots=True)
@@ -68,6 +72,8 @@ class Held:
     """Nodes behind its last tensor, where they were counted."""
     bytes: int | None = None
     """Bytes of the buffers that those still hold."""
+    single: bool = True
+    """Whether the tensors in it have one element each."""
 
 
 @dataclass(slots=True)
@@ -110,7 +116,16 @@ class _Look:
             for name, value in _direct_first(names):
                 if not name.startswith("__"):
                     self.value(name, value, "global", 1, (name,))
+        self.hooks()
         return self.shot
+
+    def hooks(self) -> None:
+        """What hooks hold goes by the names that others have for it; so they come last."""
+        for name, module in self.shot.modules[:_HOOKED]:
+            for kind in _HOOKS:
+                found = fields_of(module).get(kind)
+                if isinstance(found, dict) and found:
+                    self.mapping(f"{name}.{kind}", found, 1, (name, kind))
 
     def frame(self, frame: FrameType) -> None:
         code = frame.f_code
@@ -162,7 +177,8 @@ class _Look:
                 self.tensors.setdefault(name, value)
             return False
         self.last = node
-        self.shot.names.append(Seen(name, kind, node._sequence_nr(), spent(node), self.function, _summed(node)))
+        seen = Seen(name, kind, node._sequence_nr(), spent(node), self.function, _summed(node), _is_single(value))
+        self.shot.names.append(seen)
         if self.tensors is not None:
             self.tensors.setdefault(name, value)
         return True
@@ -211,9 +227,17 @@ class _Look:
 
     def holding(self, name: str, count: int, chain: tuple[str, ...]) -> None:
         prefix = name + "["
-        numbers = [s.number for s in self.shot.names if s.name.startswith(prefix)]
-        if numbers:
-            held = Held(name, "slot", count, min(numbers), chain, self.function)
+        inside = [s for s in self.shot.names if s.name.startswith(prefix)]
+        if chain[1:2] and chain[1] in _HOOKS and any(h.name == name for h in self.shot.holders):
+            # Another hook of the same function, with a container of its own: counted by the hooks.
+            hooks = next((h for h in self.shot.holders if h.name == name and h.kind == "hooks"), None)
+            if hooks is None:
+                hooks = Held(name, "hooks", 1, min(s.number for s in inside), chain, self.function, single=False)
+                self.shot.holders.append(hooks)
+            hooks.count += 1
+        elif inside:
+            single = all(s.single for s in inside)
+            held = Held(name, "slot", count, min(s.number for s in inside), chain, self.function, single=single)
             # What one more tensor costs is measured now and then only: it takes a walk.
             graph = walk([self.last], min(_WALK, room() // 4)) if self.last is not None and count in _MEASURED else None
             if graph is not None:
@@ -239,6 +263,13 @@ def _summed(node: Any) -> tuple[int, ...]:
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
     return sorted(names.items(), key=lambda item: not issubclass(type(item[1]), _DIRECT))
+
+
+def _is_single(value: torch.Tensor) -> bool:
+    try:
+        return value.numel() == 1
+    except RuntimeError:  # a size that only a run would tell
+        return False
 
 
 def _is_simple(key: Any) -> bool:

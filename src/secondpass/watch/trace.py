@@ -120,7 +120,7 @@ class _Builder:
             place=stack[0] if stack else None,
             empty=note.empty,
             stale=note.stale,
-            piled=note.piled,
+            piled=(note.within if note.again > 1 else ()) if note.inside else note.piled,
             iteration=note.iteration,
             inside=note.inside,
             # When within the stretch between two passes a step by hand was made is not known.
@@ -189,7 +189,8 @@ class _Builder:
             if note.shot is None:
                 continue
             for h in note.shot.holders:
-                found.append(Holding(note.when, h.name, h.kind, h.count, h.chain, h.oldest, h.nodes, h.bytes))
+                held = Holding(note.when, h.name, h.kind, h.count, h.chain, h.oldest, h.nodes, h.bytes, single=h.single)
+                found.append(held)
             for seen in note.shot.names:
                 # A sum that was built from what the same name held before: its history grows.
                 last, length = running.get(seen.name, (-1, 0))
@@ -197,7 +198,8 @@ class _Builder:
                     length = length + 1 if last in seen.parents else 0
                     running[seen.name] = (seen.number, length)
                     if length:
-                        found.append(Holding(note.when, seen.name, "running", length, (seen.name,), None))
+                        held = Holding(note.when, seen.name, "running", length, (seen.name,), single=seen.single)
+                        found.append(held)
         return found
 
     def _when(self, number: int) -> int:
@@ -298,10 +300,15 @@ class _Builder:
         log = self.watcher.log
         before = [n.position for n in self.notes if n.when < note.when]
         return (
-            tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry))
+            tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry, self._all_frozen()))
             if log is not None
             else ()
         )
+
+    def _all_frozen(self) -> bool:
+        """Whether no parameter of any optimizer in sight requires a gradient."""
+        owned = [p for _, o in (self.graph.shot.optimizers if self.graph else ()) for g in o.param_groups for p in g["params"]]
+        return bool(owned) and not any(p.requires_grad for p in owned)
 
     def _sources(self, trace: Trace) -> dict[str, str]:
         files: set[str] = set()

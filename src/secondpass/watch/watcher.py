@@ -192,6 +192,9 @@ class Watcher:
         ledger.passes += 1
         if self._step is not None:
             self._step.inside = self._closures = True
+            if self._following and (piled := self.grads.pass_inside(self._step.book)):
+                self._step.again += 1
+                self._step.within = piled
         if self._worth_a_look(note):
             self._look(note, frame, roots, inputs)
         if not self._following:
@@ -282,6 +285,8 @@ class Watcher:
         note.exit = _peek()
         if note.followed:
             self.grads.pass_ends()
+            if self._step is not None:
+                self.grads.passed_inside(self._step.book)
 
     def _failed(self, note: Any, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
         if note is self.steady:

@@ -14,6 +14,7 @@ from .history import executed, place_of
 
 __all__ = ["find_write"]
 
+_LAYERS = 10_000
 _HARMLESS = {"requires_grad_", "retain_grad", "detach_", "share_memory_", "backward", "apply_"}
 
 
@@ -50,7 +51,8 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
                 continue
             candidates.append((place_of(one, watcher.files), target, how))
     if not candidates:
-        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
+        how, place = _by_module(graph) if leaf is None else ("", None)
+        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how), leaf, names
     bases = {n.partition(".")[0].partition("[")[0] for n in names} | set(names)
     known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
     if leaf is not None and not any(c[1] in names for c in candidates):
@@ -59,6 +61,29 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
         known = [c for c in candidates if c[2].endswith("_")] or known
     place, target, how = (known or candidates)[0]
     return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
+
+
+def _by_module(graph: Graph) -> tuple[str, Place | None]:
+    """Nobody writes in so many words: a layer that was made with `inplace=True`, right after the node."""
+    todo = [module for _, module in graph.shot.modules]
+    kinds: dict[str, None] = {}
+    for module in todo:
+        if len(todo) < _LAYERS:
+            todo += [inner for inner in module._modules.values() if inner is not None]
+        if module.__dict__.get("inplace") is True:
+            kinds.setdefault(type(module).__name__)
+    after = sorted((n for n, parents in graph.nodes.items() if graph.failing in parents), key=graph.number.__getitem__)
+    log = graph.watcher.log
+    for node in after if log is not None else ():
+        op = node.name().lower()
+        kind = next((k for k in kinds if op.startswith(k.lower()) or ("dropout" in k.lower() and "mul" in op)), None)
+        at = log.find(graph.number[node]) if kind is not None and log is not None else None
+        if at is not None and log is not None:
+            statement, _ = log.stack(at)[0]
+            return f"{kind}(inplace=True)", Place(
+                graph.watcher.files.show(statement.file), statement.line, statement.function
+            )
+    return "", None
 
 
 def _is_itself(op: str, how: str) -> bool:

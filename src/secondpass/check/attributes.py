@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from .ahead import counted
 from .containers import has_method, method
 from .gradfn import GradFunction, names, read
 from .machine import Machine, Raised
@@ -166,6 +167,8 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
             if setter is not None:
                 _calls.call(m, setter, [owner, value], {})
             return
+        if m.short:
+            counted(m, owner.attrs, name, owner.attrs.get(name), value)
         owner.attrs[name] = value
         if isinstance(value, Tensor) and value.is_param and value.leaf and not value.leaf.name:
             value.leaf.name = name

@@ -102,7 +102,8 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
         right = evaluate(m, right_node, scope)
         m.frames[-1].line = node.lineno
         if m.short:
-            compared(m, node, left, right)
+            remainder = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)
+            compared(m, node, op, left, right, m.modulus if remainder else 0)
         value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)
         if len(node.ops) > 1 and not m.truth(value):
             return value

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .ahead import Counter
 from .containers import is_concrete, length
 from .library import function
 from .loops import iterate
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from . import calls as _calls
 
 __all__ = ["some"]
+
+ENDLESS = 1_000_000_000
 
 Args = list[Any]
 Words = dict[str, Any]
@@ -70,12 +73,15 @@ def _range(m: Machine, args: Args, kwargs: Words) -> Any:
 def _enumerate(m: Machine, args: Args, kwargs: Words) -> Any:
     start = kwargs.get("start", args[1] if len(args) > 1 else 0)
     source = args[0]
+    size = _length(m, source)
 
     def make() -> Iterator[Any]:
-        for number, item in enumerate(iterate(m, source)):
-            yield (number + start if isinstance(start, int) else Unknown(plain=True)), item
+        items = iter(iterate(m, source))
+        if not isinstance(start, int):
+            return ((Unknown(plain=True), item) for item in items)
+        return Counter(range(start, start + ENDLESS), items, size)
 
-    return Stream(make, iterate(m, source).length if not _is_generator(source) else source.length, over=[source])
+    return Stream(make, size, over=[source])
 
 
 def _is_generator(value: Any) -> bool:
@@ -193,7 +199,7 @@ def _filter(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("itertools.count")
 def _count(m: Machine, args: Args, kwargs: Words) -> Any:
     start = args[0] if args and isinstance(args[0], int) else 0
-    counter = iter(range(start, 1_000_000_000))
+    counter = iter(range(start, ENDLESS))
     return Stream(lambda: counter, None, generator=True)
 
 

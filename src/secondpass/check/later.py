@@ -14,7 +14,8 @@ import ast
 from typing import Any
 
 from ..record import Finding
-from .machine import Machine
+from .ahead import Compared, open_loops
+from .machine import Loop, Machine
 
 __all__ = ["compared", "decided", "may_change"]
 
@@ -27,31 +28,51 @@ _NEEDS = {
 _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 
 
-def compared(m: Machine, node: ast.Compare, left: Any, right: Any) -> None:
+class Decided:
+    """A condition inside a loop that will be cut short, and which ways it went."""
+
+    __slots__ = ("answers", "known", "loops", "node")
+
+    def __init__(self, node: ast.If) -> None:
+        self.node = node
+        self.answers: set[bool] = set()
+        self.known = True
+        """Whether it could be told each time."""
+        self.loops: list[Loop] = []
+
+
+def compared(m: Machine, node: ast.Compare | ast.If, op: ast.cmpop, left: Any, right: Any, modulus: int = 0) -> None:
     """Notes the numbers of a comparison inside a loop that will be cut short."""
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        first = m.compared.setdefault(id(node), (node, left, right, False))
-        if not first[3] and (first[1], first[2]) != (left, right):
-            m.compared[id(node)] = (node, left, right, True)
+        seen = m.compared.get(id(node))
+        if seen is None:
+            seen = m.compared[id(node)] = Compared(op)
+        seen.note(open_loops(m), left, right, modulus)
 
 
-def decided(m: Machine, node: ast.If, answer: bool) -> None:
+def decided(m: Machine, node: ast.If, answer: bool, known: bool) -> None:
     """Notes which way a condition went inside a loop that will be cut short."""
-    m.decided.setdefault(id(node), (node, set()))[1].add(answer)
+    seen = m.decided.get(id(node))
+    if seen is None:
+        seen = m.decided[id(node)] = Decided(node)
+    seen.loops = open_loops(m)
+    seen.known = seen.known and known
+    if not any(loop.jumped for loop in seen.loops):
+        seen.answers.add(answer)
 
 
 def may_change(m: Machine, finding: Finding) -> bool:
     """Whether a branch that was not taken yet could make a silent finding untrue."""
-    for node, answers in m.decided.values():
-        other = node.orelse if True in answers else node.body
-        if len(answers) > 1 or not other:
+    for seen in m.decided.values():
+        other = seen.node.orelse if True in seen.answers else seen.node.body
+        if len(seen.answers) > 1 or not other:
             continue
         if finding.code == "SP401":
             # Whatever the condition is: a holder that is emptied somewhere has an author who thought of it.
             name = finding.carrier.name.partition("[")[0] if finding.carrier else ""
             if _empties(m, name.rpartition(".")[2], other):
                 return True
-        elif any(m.compared.get(id(n), (0, 0, 0, False))[3] for n in ast.walk(node.test)):
+        elif any((c := m.compared.get(id(n))) is not None and c.moves for n in ast.walk(seen.node.test)):
             if _concerns(m, finding, other):
                 return True
     return False

@@ -9,6 +9,7 @@ NOTE [ How long a loop is walked ]
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
    old gradients, gradients that are cleared unused.
+   What comes later still is looked at by leaving out turns: see `ahead`.
 4. A loop whose turns are costly to read is walked two turns.
 5. A loop in a generator goes as far as the loop that walks the generator.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .ahead import Counter, jumps
 from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
@@ -49,10 +51,12 @@ class Iteration:
 
 def iterate(m: Machine, value: Any) -> Iteration:
     """What `for` would go through."""
-    if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes, range)):
+    if isinstance(value, range):
+        return Iteration(Counter(value), len(value))
+    if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes)):
         loose = isinstance(value, (List, Dict)) and value.loose
         # A list may grow while it is walked: Python's own iterator sees that, a copy would not.
-        source = iter(value) if isinstance(value, (list, range, str)) else iter(list(value))
+        source = iter(value) if isinstance(value, (list, str)) else iter(list(value))
         if loose and isinstance(value, List):
             return Iteration(_continued(value), None)
         return Iteration(source, None if loose else len(value))
@@ -138,11 +142,17 @@ def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True, l
     exact = items.length is not None and items.length <= _most(value, counted)
     loop, frame = Loop(first, last, lazy), m.frames[-1]
     loop.began = m.steps
+    loop.whole = exact
     frame.loops.append(loop)
     m.short += not exact
     try:
         source = iter(items)
-        while exact or not is_over(m, loop):
+        later: Iterator[int] | None = None
+        while True:
+            if not exact and is_over(m, loop):
+                later = later or (jumps(m, loop, source) if counted and not lazy else iter(()))
+                if next(later, None) is None:
+                    break
             loop.count = 0  # what is made to get the next item belongs to no turn
             item = next(source, loop)
             if item is loop:

@@ -53,7 +53,20 @@ class Scope:
 class Loop:
     """One loop that is being walked."""
 
-    __slots__ = ("began", "count", "cut", "first", "last", "lazy", "period", "turn", "want")
+    __slots__ = (
+        "began",
+        "count",
+        "counters",
+        "cut",
+        "first",
+        "jumped",
+        "last",
+        "lazy",
+        "period",
+        "turn",
+        "want",
+        "whole",
+    )
 
     def __init__(self, first: int, last: int, lazy: bool = False) -> None:
         self.first = first
@@ -70,6 +83,12 @@ class Loop:
         """How many turns are looked at."""
         self.period = 1
         """The modulus of a counter that something in it depends on."""
+        self.whole = False
+        """Whether all its turns are looked at."""
+        self.jumped = False
+        """Whether turns of it were left out: see `ahead`."""
+        self.counters: dict[Any, Any] = {}
+        """The numbers that its turns change: (container, name, turn, change)."""
 
 
 class Frame:
@@ -122,7 +141,8 @@ class Machine:
         self.decided: dict[int, Any] = {}
         """Comparisons, and conditions, inside loops that are cut short: see `later`."""
         self.modulus = 0
-        """The modulus of the last remainder that was computed."""
+        self.remainder = 0
+        """The last remainder that was computed, and its modulus."""
         self.settings = 0
         """How often it was changed which parameters gather gradients."""
         self.ran: dict[tuple[str, int, str], None] = {}

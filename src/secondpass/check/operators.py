@@ -45,7 +45,7 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
         return _tensors.operate(m, name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
-            m.modulus = right
+            m.modulus, m.remainder = right, left % right if right else 0
             lengthen(m, right)
         return _really(act, left, right)
     if isinstance(left, (Object, Class)) or isinstance(right, (Object, Class)):

@@ -185,6 +185,14 @@ class Project:
         """Whether a branch does more than show how things go."""
         return bool(self.fact("acts", node, lambda: bool(_called(node) - _SHOWING)))
 
+    def matters(self, node: ast.If) -> bool:
+        """Whether it makes a difference which way a condition goes: a branch acts, or leaves others to act."""
+        return self.acts(node) or any(self.ways(node)[2:])
+
+    def compares(self, node: ast.If) -> bool:
+        """Whether a condition holds a comparison."""
+        return bool(self.fact("compares", node, lambda: any(isinstance(n, ast.Compare) for n in ast.walk(node.test))))
+
     def counters(self, node: Any) -> set[str]:
         """Names that a loop assigns."""
         found: set[str] = self.fact("counters", node, lambda: _counters(node))

@@ -7,11 +7,12 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .ahead import counted, jumps
 from .decide import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
-from .later import decided
+from .later import compared, decided
 from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Scope
 from .names import bind, import_from, import_statement
@@ -83,6 +84,8 @@ def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> None:
     value = evaluate(m, node.value, scope)
     m.frames[-1].line = node.lineno
     new = augmented(m, node.op, old, value, ast.unparse(target))
+    if m.short and isinstance(target, ast.Name):
+        counted(m, scope.vars if target.id in scope.vars else scope.module.globals, target.id, old, new)
     if isinstance(old, Tensor) and new is old and not isinstance(target, ast.Name):
         if isinstance(target, ast.Attribute) and target.attr == "data":
             return
@@ -117,7 +120,9 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
         lengthen(m, m.modulus, MODULUS)
     answer = m.truth(test, lean(m, node))
     if m.short:
-        decided(m, node, answer)
+        if m.modulus and not m.project.compares(node):
+            compared(m, node, ast.NotEq(), m.remainder, 0, m.modulus)
+        decided(m, node, answer, not isinstance(test, Unknown))
     return block(m, node.body if answer else node.orelse, scope)
 
 
@@ -149,15 +154,18 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
     loop.began = m.steps
     frame.loops.append(loop)
     m.short += 1
-    signal = None
+    signal = later = None
     try:
         while True:
             frame.line = node.lineno
             test = evaluate(m, node.test, scope)
             known = m.known_truth(test)
             # A loop whose end cannot be told is taken to run: see NOTE [ How long a loop is walked ].
-            if known is False or is_over(m, loop):
-                loop.cut = known is not False
+            if known is not False and is_over(m, loop):
+                later = later or jumps(m, loop)
+                loop.cut = next(later, None) is None
+                known = None if loop.cut else m.known_truth(evaluate(m, node.test, scope))
+            if known is False or loop.cut:
                 m.cuts += loop.cut
                 break
             m.turn(loop)

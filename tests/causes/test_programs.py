@@ -47,7 +47,7 @@ def test_program(case, results, request):
         pytest.skip(f"the specification lacks something: {row['missing']}")
     if case.name in MISSES:
         request.applymarker(pytest.mark.xfail(reason=MISSES[case.name]))
-    found = [f["cause"] for f in row["findings"]]
+    found = list(dict.fromkeys(f["cause"] for f in row["findings"]))  # one mistake may stand in two lines
     assert found == ([] if key["cause"] == "clean" else [key["cause"]])
 
 

@@ -97,6 +97,9 @@ def diagnose(trace: Trace) -> list[Finding]:
         return []  # a loss without history reaches nothing: that is another cause
     found = []
     for owner in trace.owners:
+        if owner.left and (now := _named_alike(trace, owner)):
+            found.append(_left(trace, owner, now))
+            continue
         if owner.steps < _STEPS or not owner.never:
             continue
         if set(owner.never) & _reached(trace, owner.first):
@@ -144,6 +147,35 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
         remedy(
             "reorder",
             f"make {made} after `{name}` has its final value",
+            "An optimizer keeps the parameters it was given; those that come later are never updated.",
+            target=owner.name,
+            place=place,
+        )
+    ]
+    return warning(
+        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers
+    )
+
+
+def _named_alike(trace: Trace, owner: Owner) -> list[str]:
+    """The strangers that have taken the place of parameters that an optimizer still holds."""
+    before = {trace.nodes[n].leaf for n in owner.left if n in trace.nodes}
+    return [name for name in _strangers(trace) if name in before]
+
+
+def _left(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
+    """A network that was trained and then replaced while its optimizer went on."""
+    name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
+    place = _assigned_at(trace, name)
+    made = quoted(owner.name, "the optimizer")
+    message = (
+        f"`{name}` was replaced while {made} went on with the parameters of the old one: "
+        "the last steps moved nothing that is still in use."
+    )
+    remedies = [
+        remedy(
+            "other",
+            f"make a new optimizer where `{name}` is replaced, or load the new weights into the old `{name}`",
             "An optimizer keeps the parameters it was given; those that come later are never updated.",
             target=owner.name,
             place=place,

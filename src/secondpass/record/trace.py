@@ -27,6 +27,8 @@ class Owner:
     """When its first step was."""
     place: Place | None = None
     """Where it was made."""
+    left: tuple[int, ...] = ()
+    """Leaves that had gradients once, none at its last steps, and that no module of the user's holds any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class _Book:
         self.thread = get_ident()
         self.versions: dict[int, int] = {}
         """How often the leaves had been changed when the last pass inside a step ended."""
+        self.dry = 0
+        """How many steps running came after passes that had filled none of its gradients."""
         self.followed_steps = 0
         """At how many of them the gradients were looked at: before two, nobody knows what never has one."""
         self.looks = _LOOKS
@@ -238,6 +240,7 @@ class Grads:
             leaf = ref()
             if leaf is None or leaf.grad is not None or not leaf.requires_grad:
                 del book.never[number]
+        book.dry = book.dry + 1 if book.passes and not book.filled else 0
         empty, zero, stale, piled = [], [], [], []
         for number, grad in book.grads():
             if grad is None:

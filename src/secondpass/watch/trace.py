@@ -151,11 +151,15 @@ class _Builder:
         return tuple(Place(self.watcher.files.show(s.file), s.line, s.function) for s in seen)
 
     def _owners(self) -> list[Owner]:
-        held = self.watcher.leaves.held
+        held, names = self.watcher.leaves.held, self.watcher.leaves.names
+        now = {names.get(n) for n in held}
         found = []
         for b in self.watcher.grads.books():
             never = tuple(b.never) if b.followed_steps > 1 else ()
-            found.append(Owner(b.name, b.every, never, tuple(n for n in never if n not in held), b.steps, b.first))
+            orphans = tuple(n for n in never if n not in held)
+            # What it was called is another's name now.
+            left = tuple(n for n in b.every if n not in held and n in names and names[n] in now) if b.dry > 2 else ()
+            found.append(Owner(b.name, b.every, never, orphans, b.steps, b.first, left=left))
         return found
 
     def _sightings(self) -> list[Sighting]:
@@ -307,7 +311,12 @@ class _Builder:
 
     def _all_frozen(self) -> bool:
         """Whether no parameter of any optimizer in sight requires a gradient."""
-        owned = [p for _, o in (self.graph.shot.optimizers if self.graph else ()) for g in o.param_groups for p in g["params"]]
+        owned = [
+            p
+            for _, o in (self.graph.shot.optimizers if self.graph else ())
+            for g in o.param_groups
+            for p in g["params"]
+        ]
         return bool(owned) and not any(p.requires_grad for p in owned)
 
     def _sources(self, trace: Trace) -> dict[str, str]:

@@ -54,8 +54,23 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 why="the second pass sees the parameters as they are then",
             )
             moved = movable(source, part, body, (0, source.order(two)))
-            put(way.patch, source, part, anchor, after=after, moved=moved)
+            needed = set().union(names_read(two), *(_inputs(s) for s in [*part, *late]))
+            put(way.patch, source, part, anchor, after=after, moved=moved, unwanted=_others(source, part, body, needed))
             yield way
+
+
+def _inputs(statement: cst.BaseStatement) -> set[str]:
+    """What a statement reads, without the targets of an assignment."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return names_read(small.value if isinstance(small, cst.Assign) else statement)
+
+
+def _others(
+    source: Source, repeated: list[cst.BaseStatement], body: list[cst.BaseStatement], needed: set[str]
+) -> set[str]:
+    """What repeated statements give besides what the pass needs, and somebody still reads: it keeps its value."""
+    found = set().union(*(written(s) for s in repeated)) - needed
+    return {n for n in found if any(not any(r is s for s in repeated) for r in readers(source, body, {n}))}
 
 
 def _last_write(

@@ -23,9 +23,23 @@ _FORMS = {
     "list": "{n} = [part.detach() for part in {n}]",
     "dict": "{n} = {{key: value.detach() for key, value in {n}.items()}}",
     "tuples": "{n} = [tuple(part.detach() for part in layer) for layer in {n}]",
+    "lists": "{n} = [[part.detach() for part in layer] for layer in {n}]",
+    "dict of tuples": "{n} = {{key: tuple(part.detach() for part in value) for key, value in {n}.items()}}",
+    "dict of lists": "{n} = {{key: [part.detach() for part in value] for key, value in {n}.items()}}",
+    "dict of dicts": "{n} = {{key: {{k: v.detach() for k, v in value.items()}} for key, value in {n}.items()}}",
+    "dicts": "{n} = [{{key: value.detach() for key, value in part.items()}} for part in {n}]",
     "record": "{n} = type({n})(*(part.detach() for part in {n}))",
 }
+_EACH = {"values": ".values()", "parts": ""}
+"""Objects in a container, each with an attribute that has history: `values:h`."""
 _ORDER = ("tensor", "tuple", "list", "dict", "tuples", "record")
+_NESTED = {
+    "dt": ["dict of tuples", "dict of lists"],
+    "dd": ["dict of dicts"],
+    "td": ["dicts"],
+    "tt": ["tuples", "lists"],
+}
+"""What two keys of a carrier's name tell: `d` a word, `t` a number."""
 _MODULES = {
     "LSTM": "tuple-second",
     "GRU": "tensor",
@@ -36,9 +50,12 @@ _MODULES = {
 }
 
 
-def detached(name: str, form: str) -> str:
-    """The statement that takes the history off a name."""
-    return _FORMS[form].format(n=name)
+def detached(name: str, form: str) -> list[str]:
+    """The lines that take the history off a name."""
+    if ":" in form:
+        kind, attribute = form.split(":")
+        return [f"for part in {name}{_EACH[kind]}:", f"    part.{attribute} = part.{attribute}.detach()"]
+    return [_FORMS[form].format(n=name)]
 
 
 def guess(project: Project, name: str) -> list[str]:
@@ -47,6 +64,14 @@ def guess(project: Project, name: str) -> list[str]:
 
 
 def _guess(project: Project, name: str) -> list[str]:
+    element = re.fullmatch(r"[^\[\]]*\[([^\]]*)\]\.(\w+)", name)
+    if element:
+        key, attribute = element.groups()
+        kinds = ("values", "parts") if key[:1] in {"'", '"'} else ("parts", "values")
+        return [f"{kind}:{attribute}" for kind in kinds]
+    keys = "".join("d" if k[:1] in {"'", '"'} else "t" for k in re.findall(r"\[([^\]]*)\]", name))
+    if len(keys) > 1:
+        return [*_NESTED.get(keys, []), "tuples"]
     hint, name = _hint(project, name), base_of(name)
     votes = dict.fromkeys(_ORDER, 0)
     wanted = plain(name)
@@ -64,12 +89,10 @@ def _guess(project: Project, name: str) -> list[str]:
 
 
 def _hint(project: Project, name: str) -> list[str]:
-    """What a carrier's own name says: `states[1][0]` is nested, `state["h"]` a dict, `state[1]` some tuple."""
+    """What a carrier's own name says: `state["h"]` is a dict, `state[1]` some tuple."""
     found = re.findall(r"\[([^\]]*)\]", name)
     if not found:
         return []
-    if len(found) > 1:
-        return ["tuples"]
     if found[0][:1] in {"'", '"'}:
         return ["dict"]
     if not found[0].isdigit():

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding
-from ._flow import assigned_value, base_of, calls, dotted, names_read, simple, written
+from ._callers import arguments, calls_of, parameters_of
+from ._flow import assigned_value, base_of, dotted, names_read, simple, written
 from ._hoisted import substituted
 from ._moves import readers
 from ._project import Project
-from ._source import Source
 from ._ways import Way
 
 __all__ = ["into_the_callee"]
@@ -24,11 +24,11 @@ def into_the_callee(finding: Finding, name: str, project: Project) -> Iterator[W
     for source, scope in project.scopes(finding.failed, finding.used, finding.freed):
         if not isinstance(scope, cst.FunctionDef) or finding.failed is None:
             continue
-        parameters = [p.name.value for p in scope.params.params]
+        parameters = parameters_of(scope)
         if name not in parameters:
             continue
-        for where, call in _calls_of(project, scope):
-            given = _arguments(call, parameters)
+        for where, call in calls_of(project, scope):
+            given = arguments(call, parameters)
             value = given.get(name)
             caller = where.scope(call)
             known = {n: p for p, v in given.items() if (n := dotted(v)) and p != name}
@@ -54,20 +54,3 @@ def into_the_callee(finding: Finding, name: str, project: Project) -> Iterator[W
                     way = Way(title=f"Compute `{name}` in every turn", why="it depends on parameters that change")
                     way.patch.insert_before(source, anchor, [f"{name} = {substituted(where.code(value), known)}"])
                     yield way
-
-
-def _calls_of(project: Project, function: cst.FunctionDef) -> list[tuple[Source, cst.Call]]:
-    found = []
-    for source in project.sources:
-        for statement in simple(source.module, nested=True):
-            if isinstance(statement, cst.SimpleStatementLine):
-                found += [(source, c) for c in calls(statement) if any(f is function for _, f in project.callees(c))]
-    return found
-
-
-def _arguments(call: cst.Call, parameters: list[str]) -> dict[str, cst.BaseExpression]:
-    """What a call gives to each parameter."""
-    names = parameters[1:] if parameters[:1] == ["self"] else parameters
-    bare = [a.value for a in call.args if a.keyword is None and not a.star]
-    given = dict(zip(names, bare, strict=False))
-    return given | {a.keyword.value: a.value for a in call.args if a.keyword is not None}

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding
+from ._callers import parameters_of
 from ._flow import base_of, history_slice, names_read, reads, simple, written
 from ._moves import lines_of, makes_leaf, movable, put, readers
 from ._patch import Patch
@@ -112,9 +113,16 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
     chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, source, s)]
     known = _known_as(source, scope)
     local = {w for s in chosen for w in written(s)}
+    own = {w for s in simple(body) for w in written(s)} | set(parameters_of(scope))
+    free = {n for s in chosen for n in names_read(s) if "." not in n and "[" not in n} - local
+    if any(n in own and n != "self" and n not in known for n in free):
+        return
+    lines = [substituted(line, known) for statement in chosen for line in lines_of(source, statement)]
     for where, using in project.scopes(finding.failed, finding.used, finding.freed):
         if using is scope or where.file != source.file:
             continue
+        if "self" in {name.split(".")[0], *free} and where.class_of(using) is not source.class_of(scope):
+            continue  # another class's `self`, or none
         sites = project.sites(where, using, finding.failed) if finding.failed else []
         for site in sites[-1:]:
             loops = where.loops(site)
@@ -123,19 +131,35 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
             anchor = where.within(first[0], region) if first else where.within(site, region)
             if anchor is None:
                 continue
-            free = {n for s in chosen for n in names_read(s) if "." not in n and "[" not in n} - local
-            own = {w for s in simple(body) for w in written(s)} | _parameters(scope)
-            if any(n in own and n != "self" and n not in known for n in free):
-                continue
             way = Way(title=f"Compute `{name}` again in every turn", safe=True, why=_WHY)
-            lines = []
-            for statement in chosen:
-                lines += lines_of(source, statement)
-            way.patch.insert_before(where, anchor, [substituted(line, known) for line in lines])
+            way.patch.insert_before(where, anchor, lines)
             if not _read_elsewhere(project, name, using, scope):
                 for statement in starts[-1:]:
                     way.patch.delete(source, statement)
             yield way
+    if name.startswith("self."):
+        yield from _where_read(source, scope, name, chosen, lines)
+
+
+def _where_read(
+    source: Source, scope: Scope, name: str, chosen: list[cst.BaseStatement], lines: list[str]
+) -> Iterator[Way]:
+    """An attribute that other methods of its class read: computed in each of them, before it is read."""
+    methods = [f for f in source.functions if f is not scope and source.class_of(f) is source.class_of(scope)]
+    way = Way(safe=True, why=_WHY)
+    found = []
+    for method in methods:
+        body = source.body(method)
+        first = readers(source, body, {name})
+        anchor = source.within(first[0], body) if first else None
+        if anchor is not None:
+            way.patch.insert_before(source, anchor, lines)
+            found.append(f"`{method.name.value}`")
+    if found:
+        way.title = f"Compute `{name}` in {' and '.join(found)}"
+        for statement in movable(source, chosen, source.body(scope), (0, len(source.text))):
+            way.patch.delete(source, statement, comments=True)
+        yield way
 
 
 def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
@@ -156,10 +180,6 @@ def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
                     if project.gives_history(value, names):
                         return source, scope
     return None
-
-
-def _parameters(scope: Scope) -> set[str]:
-    return {p.name.value for p in scope.params.params} if isinstance(scope, cst.FunctionDef) else set()
 
 
 def _known_as(source: Source, scope: Scope) -> dict[str, str]:

@@ -15,16 +15,32 @@ from ._source import Source, walk
 __all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
 
 
-def lines_of(source: Source, statement: cst.BaseStatement, comments: bool = False) -> list[str]:
-    """A statement's lines without its indentation, for putting elsewhere."""
+def lines_of(
+    source: Source, statement: cst.BaseStatement, comments: bool = False, unwanted: set[str] | None = None
+) -> list[str]:
+    """A statement's lines without its indentation, for putting elsewhere; `unwanted` names of a tuple become `_`."""
     span = source.lines_span(statement, comments)
     indent = source.indent(statement)
     # A string over several lines must keep its text: such a statement's later lines stay as they are.
     rigid = any(
         isinstance(n, cst.SimpleString | cst.FormattedString) and "\n" in source.code(n) for n in walk(statement)
     )
-    lines = source.text[span.start : span.end].rstrip("\r\n").splitlines()
+    text = source.text[span.start : span.end]
+    for name in reversed(_elements(statement) if unwanted else []):
+        if name.value in unwanted:  # type: ignore[operator]
+            here = source.span(name)
+            text = text[: here.start - span.start] + "_" + text[here.end - span.start :]
+    lines = text.rstrip("\r\n").splitlines()
     return [line.removeprefix(indent) if i == 0 or not rigid else line for i, line in enumerate(lines)]
+
+
+def _elements(statement: cst.BaseStatement) -> list[cst.Name]:
+    """The names of a tuple that a statement assigns to."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+    if not isinstance(target, cst.Tuple):
+        return []
+    return [e.value for e in target.elements if isinstance(e.value, cst.Name)]
 
 
 def put(
@@ -34,12 +50,17 @@ def put(
     anchor: cst.BaseStatement,
     after: bool = False,
     moved: Iterable[cst.BaseStatement] = (),
+    unwanted: set[str] | None = None,
 ) -> None:
-    """Writes statements before (or after) an anchor and takes those that move away from where they stood."""
+    """Writes statements before (or after) an anchor and takes those that move away from where they stood.
+
+    What is repeated gives no new value to `unwanted` names.
+    """
     gone = {id(s) for s in moved}
     lines: list[str] = []
     for statement in statements:
-        lines += lines_of(source, statement, comments=id(statement) in gone)
+        moves = id(statement) in gone
+        lines += lines_of(source, statement, comments=moves, unwanted=None if moves else unwanted)
     for statement in moved:
         patch.delete(source, statement, comments=True)
     (patch.insert_after if after else patch.insert_before)(source, anchor, lines)

@@ -115,6 +115,8 @@ def _next(last: Run, given_up: list[Finding]) -> Finding | None:
 def _try(command: Command, options: Options, course: Repair, current: Round) -> None:
     """Proves one remedy after the other; takes the first that leaves nothing, else the first that is proven at all."""
     project = Project(command.cwd, overlay=course.new)
+    if command.file:
+        project.source(command.file)  # and with it the user's files that it imports
     ways = candidates(current.finding, project)
     if options.choose is not None and ways:
         ways = options.choose(current.finding, ways)

@@ -56,6 +56,13 @@ class Command:
         file = (self.cwd / self.program).resolve()
         return self.cwd.resolve() if file.is_relative_to(self.cwd.resolve()) else file.parent
 
+    @property
+    def file(self) -> str:
+        """The program as places name it, or "" where it is a module or lies elsewhere."""
+        file = (self.cwd / self.program).resolve()
+        inside = not self.module and file.is_relative_to(self.cwd.resolve())
+        return file.relative_to(self.cwd.resolve()).as_posix() if inside else ""
+
 
 @dataclass
 class Run:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding
+from ._callers import arguments, calls_of, parameters_of
 from ._flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
 from ._patch import Patch, attached
 from ._project import Project, Scope, _without_history
@@ -60,6 +61,41 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
                 what = name
         if patch:
             yield patch, what or name
+    yield from _handed_over(project, sure, name, suffix)
+    if sure and suffix == ".detach()":
+        yield from _in_records(project)
+
+
+def _handed_over(
+    project: Project, stores: list[tuple[Source, cst.BaseStatement, Scope]], name: str, suffix: str
+) -> Iterator[tuple[Patch, str]]:
+    """What is stored was given by a caller, and others give numbers: wrapped where the tensor is handed over."""
+    patch, what = Patch(), ""
+    for _, statement, scope in stores:
+        parameters = parameters_of(scope)
+        for node in _values(statement, name):  # type: ignore[arg-type]
+            if not isinstance(node, cst.Name) or node.value not in parameters:
+                continue
+            for where, call in calls_of(project, scope):  # type: ignore[arg-type]
+                value = arguments(call, parameters).get(node.value)
+                if value is not None and project.gives_history(value, project.tracked(where, where.scope(call))):
+                    patch.replace(where, value, attached(where, value, suffix))
+                    what = where.code(value)
+    if patch:
+        yield patch, what
+
+
+def _in_records(project: Project) -> Iterator[tuple[Patch, str]]:
+    """What is stored is a record that has been made elsewhere: made of tensors without their history."""
+    patch, what = Patch(), ""
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            if isinstance(statement, cst.SimpleStatementLine):
+                tracked = project.tracked(source, source.scope(statement))
+                for call in [c for c in calls(statement) if _is_record(project, c, strictly=True)]:
+                    what = _wrap(project, patch, source, call, tracked, ".detach()") or what
+    if patch:
+        yield patch, what
 
 
 def _scopes(finding: Finding, project: Project) -> list[tuple[Source, Scope]]:
@@ -157,8 +193,8 @@ def _wrap(
     return source.code(node)
 
 
-def _is_record(project: Project, call: cst.Call) -> bool:
-    """A class of the user's that is no module: a named tuple, a dataclass."""
+def _is_record(project: Project, call: cst.Call, strictly: bool = False) -> bool:
+    """A named tuple, a dataclass, or (not `strictly`) another class of the user's that is no module."""
     name = (dotted(call.func) or "").rsplit(".", 1)[-1]
     made = {
         w
@@ -167,5 +203,9 @@ def _is_record(project: Project, call: cst.Call) -> bool:
         for w in written(st)
         if "namedtuple" in str(names_read(st))
     }
-    known = {c.name.value for s in project.sources for c in s.classes}
-    return name in made or (name in known and not project._is_module(name))
+    if name in made:
+        return True
+    known = [(s, c) for s in project.sources for c in s.classes if c.name.value == name]
+    if strictly:
+        return any(re.search("dataclass|NamedTuple", s.code(n)) for s, c in known for n in (*c.decorators, *c.bases))
+    return bool(known) and not project._is_module(name)

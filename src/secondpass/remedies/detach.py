@@ -62,8 +62,8 @@ def _cut(cut: Crossing, form: str, project: Project) -> Way:
     way = Way(title=f"Detach {_listed(cut.names)} where it crosses the iteration", safe=True, why=_CROSSES)
     lines = []
     for i, name in enumerate(cut.names):
-        line = detached(name, form if i == 0 else guess(project, name)[0])
-        lines += [f"if {name} is not None:", f"    {line}"] if cut.guard else [line]
+        own = detached(name, form if i == 0 else guess(project, name)[0])
+        lines += [f"if {name} is not None:", *(f"    {line}" for line in own)] if cut.guard else own
     insert = way.patch.insert_after if cut.after else way.patch.insert_before
     insert(cut.source, cut.anchor, lines)
     return way

@@ -10,16 +10,18 @@ import libcst as cst
 from ..record import Finding, Remedy
 from ._args import drop_argument, pass_calls
 from ._project import Project
+from ._source import Source, walk
 from ._ways import Way
 
 __all__ = ["propose"]
 
+_WHY = "no later pass walks this graph; the gradients stay the same and the buffers are freed"
 # Where `retain_graph` stands when it is given by position.
 _POSITION = {"backward": 1, "grad": 3}
 
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
-    """Removes the argument at the pass."""
+    """Removes the argument at the pass, or the option that it comes from."""
     for place in (remedy.place, finding.failed, finding.used):
         here = project.at(place)
         if not here:
@@ -29,9 +31,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             arg = _retain(call)
             if arg is None:
                 continue
-            way = Way(
-                safe=True, why="no later pass walks this graph; the gradients stay the same and the buffers are freed"
-            )
+            way = Way(safe=True, why=_WHY)
             way.title = f"Drop `{source.code(arg.value) if arg.keyword is None else source.code(arg).rstrip(' ,')}`"
             if arg.keyword is None:
                 way.patch.replace(source, arg.value, "False")
@@ -39,6 +39,25 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                 drop_argument(way.patch, source, call, arg)
             yield way
             return
+        if any(a.star == "**" for c in pass_calls(statement) for a in c.args):
+            yield from _option(project)
+            return
+
+
+def _option(project: Project) -> Iterator[Way]:
+    """Given with other options (`**options`): the one place where it is set, in a dictionary or a call of `dict`."""
+    found: list[tuple[Source, cst.BaseExpression]] = []
+    for source in project.sources:
+        for node in walk(source.module):
+            if isinstance(node, cst.DictElement) and isinstance(node.key, cst.SimpleString):
+                if node.key.evaluated_value == "retain_graph":
+                    found.append((source, node.value))
+            elif isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "retain_graph":
+                found.append((source, node.value))
+    if len(found) == 1 and found[0][0].code(found[0][1]) == "True":
+        way = Way(title="Set `retain_graph` to False", safe=True, why=_WHY)
+        way.patch.replace(*found[0], "False")
+        yield way
 
 
 def _retain(call: cst.Call) -> cst.Arg | None:

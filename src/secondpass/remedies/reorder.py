@@ -29,6 +29,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _access_first(finding, project)
     else:
         yield from _write_later(finding, project)
+        yield from _passes_first(finding, project)
 
 
 def _move(way: Way, source: Source, statement: cst.BaseStatement, anchor: cst.BaseStatement, after: bool) -> Way:
@@ -56,6 +57,40 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                 if steps:
                     _clear_first(way, source, block, write, site)
                 yield _move(way, source, write, _past_updates(source, site) if not steps else site, after=True)
+
+
+def _passes_first(finding: Finding, project: Project) -> Iterator[Way]:
+    """A loop whose every turn has a pass and then a step, over losses that were computed together: two loops."""
+    if finding.failed is None or finding.freed is None:
+        return
+    for source, scope in project.scopes(finding.failed, finding.freed):
+        for site in project.sites(source, scope, finding.failed)[-1:]:
+            steps = [s for s in project.sites(source, scope, finding.freed) if method_call(s, "step")]
+            loop, body = source.owner(site), source.block(site)
+            if not isinstance(loop, cst.For) or not any(s is steps[-1] for s in body[body.index(site) + 1 :] if steps):
+                continue
+            passes, rest = body[: body.index(site) + 1], body[body.index(site) + 1 :]
+            clears = [s for s in passes if method_call(s, "zero_grad")]
+            passes = [s for s in passes if not any(s is c for c in clears)]
+            made = set().union(*(written(s) for s in passes))
+            if any(made & names_read(s) for s in rest):
+                continue  # what a step needs of its own turn would be gone
+            way = Way(title="Make all passes before the first step", safe=False)
+            way.why = "the passes then see the values that their forwards were computed with"
+            way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, rest))
+            yield way
+
+
+def _loops(source: Source, loop: cst.For, *bodies: list[cst.BaseStatement]) -> str:
+    """One loop for each of some bodies, under the same head."""
+    indent, inner = source.indent(loop), source.indent(source.body(loop)[0])
+    head = source.text[source.lines_span(loop).start : source.lines_span(source.body(loop)[0], comments=True).start]
+    text = ""
+    for body in filter(None, bodies):
+        lines = [line for s in body for line in lines_of(source, s, comments=True)]
+        text += head + "".join(f"{inner}{line}{source.newline}" if line else source.newline for line in lines)
+    assert text.startswith(indent)
+    return text
 
 
 def _clear_first(
@@ -201,7 +236,7 @@ def _exchanges(project: Project, statement: cst.BaseStatement, trained: set[str]
 
 
 def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
-    """The access before the pass, where both stand in one block."""
+    """The access before the pass, where both stand in one block, or the pass in a loop of that block."""
     if finding.failed is None or finding.freed is None:
         return
     for source, scope in project.scopes(finding.failed, finding.freed):
@@ -210,6 +245,10 @@ def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
             passes = [
                 s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)
             ]
+            if passes and isinstance(passes[-1], cst.For | cst.While) and isinstance(site, cst.SimpleStatementLine):
+                # Behind a loop: what its last turn reads is what was meant.
+                inner = source.body(passes[-1])
+                passes = [s for s in inner if project.leads_to(source, s, finding.freed)]
             if passes and isinstance(passes[-1], cst.SimpleStatementLine):
                 way = Way(title="Read the graph before the pass frees it", safe=True, why="the buffers are still there")
                 yield _move(way, source, site, passes[-1], after=False)

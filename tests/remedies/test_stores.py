@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is stored may come from elsewhere: from a caller, or in a record that somebody else has made."""
+
+from __future__ import annotations
+
+from secondpass.record import Carrier, Finding, Place, Remedy
+from secondpass.remedies import candidates
+from secondpass.remedies._project import Project
+
+HANDED = """\
+STORE = {"loss": {}, "lr": {}}
+
+
+def record(kind, step, value):
+    STORE[kind][step] = value
+
+
+def train(net, opt, data):
+    for step, x in enumerate(data):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        record("loss", step, loss)
+        record("lr", step, opt.param_groups[0]["lr"])
+"""
+RECORDED = """\
+from collections import namedtuple
+
+Result = namedtuple("Result", "step loss")
+records = []
+
+
+class Loop:
+    def __init__(self, net):
+        self.net = net
+
+
+def keep(result):
+    records.append(result)
+
+
+def train(net, opt, data):
+    for step, x in enumerate(data):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        keep(Result(step, loss))
+
+
+train(Loop(net).net, opt, data)
+"""
+
+
+def added(text: str, kind: str, name: str, line: int) -> list[str]:
+    """The lines that each way of a remedy writes anew."""
+    place = Place("main.py", line)
+    remedy = Remedy(kind, kind, target=name, place=place)
+    finding = Finding("SP401", "graph-leak", "warning", "", place, Carrier(name), remedies=(remedy,))
+    ways = [w for w in candidates(finding, Project(sources={"main.py": text})) if w.kind == kind]
+    return [ln[1:].strip() for w in ways for ln in w.diff.splitlines() if ln[:1] == "+" and ln[:3] != "+++"]
+
+
+def test_a_number_is_taken_where_the_tensor_is_handed_over() -> None:
+    assert 'record("loss", step, loss.item())' in added(HANDED, "item", 'STORE["loss"]', 5)
+
+
+def test_a_record_is_made_of_tensors_without_history() -> None:
+    found = added(RECORDED, "detach", "records", 13)
+    assert "keep(Result(step, loss.detach()))" in found
+    assert not any("Loop" in line for line in found)

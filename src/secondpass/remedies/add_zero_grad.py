@@ -27,7 +27,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _in_closure(remedy, project)
         return
     for source, scope in project.scopes(*places):
-        for step in _steps(source, scope):
+        for step in sorted(_steps(source, scope), key=lambda s: _optimizer(s) != remedy.target):
             optimizer = _optimizer(step)
             if not optimizer:
                 continue
@@ -85,14 +85,16 @@ def _counted(source: Source, step: cst.BaseStatement) -> bool:
 
 
 def _first_pass(project: Project, source: Source, scope: Scope, step: cst.BaseStatement) -> cst.BaseStatement:
-    """The statement, in the block of the loop that steps, that comes to the first pass of the turn."""
+    """The statement, in the block of the loop that steps, that comes to the first pass since another step."""
     loops = source.loops(step)
     body = source.body(loops[0]) if loops else source.body(scope)
-    for statement in body:
-        for inner in simple([statement]):
-            if pass_calls(inner) and source.order(inner) < source.order(step):
-                return statement
-    return source.within(step, body) or body[0]
+    before = [s for s in simple(body) if source.order(s) < source.order(step)]
+    passes = [s for s in before if pass_calls(s)]
+    if not passes:
+        return source.within(step, body) or body[0]
+    others = [s for s in before if _optimizer(s) and source.order(s) < source.order(passes[-1])]
+    first = next(p for p in passes if not others or source.order(p) > source.order(others[-1]))
+    return source.within(first, body) or first
 
 
 def _by_hand(source: Source, scope: Scope) -> Iterator[Way]:

@@ -29,6 +29,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         here = project.at(place)
         if here:
             yield from _at(here[0], here[1])
+    yield from _switched_off(project)
     chain = _towards_losses(project)
     functions = _entered(project, chain)
     for source, function in functions:
@@ -39,6 +40,27 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     for source, function in functions:
         for statement in simple(source.body(function)):
             yield from _at(source, statement)
+
+
+def _switched_off(project: Project) -> Iterator[Way]:
+    """A function that switches recording off and leaves it so: off only while the function runs."""
+    for source in project.sources:
+        for function in source.functions:
+            body = list(simple(source.body(function)))
+            switches = [(s, c) for s in body if isinstance(s, cst.SimpleStatementLine) for c in _bare_calls(s)]
+            if len(switches) == 1 and _stops(switches[0][1]) and not any(pass_calls(s) for s in body):
+                switch, call = switches[0]
+                where, dot, _ = (dotted(call.func) or "").rpartition(".")
+                way = Way(title=f"Switch recording off in `{function.name.value}` only", safe=True, why=_WHY)
+                way.patch.insert_before(source, function, [f"@{where}{dot}no_grad()"])
+                way.patch.delete(source, switch)
+                yield way
+
+
+def _bare_calls(statement: cst.SimpleStatementLine) -> list[cst.Call]:
+    """Calls of `set_grad_enabled` that stand by themselves, in no `with`."""
+    values = [s.value for s in statement.body if isinstance(s, cst.Expr)]
+    return [v for v in values if isinstance(v, cst.Call) and (dotted(v.func) or "").endswith("set_grad_enabled")]
 
 
 def _towards_losses(project: Project) -> list[tuple[Source, cst.BaseStatement]]:

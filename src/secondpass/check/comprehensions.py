@@ -27,7 +27,7 @@ def _comprehension(m: Machine, node: Any, scope: Scope) -> Iterator[Scope]:
 def _generators(m: Machine, clauses: list[ast.comprehension], inner: Scope, outer: Scope, node: Any) -> Iterator[Scope]:
     clause, rest = clauses[0], clauses[1:]
     source = _expressions.evaluate(m, clause.iter, outer)
-    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno, False):
+    for item in turns(m, source, node.lineno, counted=False):
         _expressions.assign(m, clause.target, item, inner)
         if all(m.truth(_expressions.evaluate(m, test, inner)) for test in clause.ifs):
             if rest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import layers
+from . import layers  # noqa: F401  (modules must be there before classes that derive from them)
 from .library import models
 from .machine import Machine
 from .passes import backward
@@ -34,47 +34,47 @@ def _accumulate(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
     return Unknown(plain=True)
 
 
+def _nothing(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    return None
+
+
+def _manager(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    return Unknown(plain=True)
+
+
+def _norm(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
+    return Tensor(False)
+
+
+_LOGGING: dict[str, Any] = {"__init__": _nothing, "log": _nothing, "print": _nothing}
+_SCALING: dict[str, Any] = {**_LOGGING, "backward": _backward, "autocast": _manager}
+
 models(
     "accelerate.Accelerator",
-    __init__=lambda m, args, kwargs: None,
-    backward=_backward,
+    **_SCALING,
     prepare=_prepare,
     unwrap_model=_unwrap,
-    accumulate=_accumulate,
-    clip_grad_norm_=lambda m, args, kwargs: Tensor(False),
     gather=_unwrap,
-    print=lambda m, args, kwargs: None,
-    log=lambda m, args, kwargs: None,
-    autocast=lambda m, args, kwargs: Unknown(plain=True),
-    no_sync=lambda m, args, kwargs: Unknown(plain=True),
+    accumulate=_accumulate,
+    clip_grad_norm_=_norm,
+    no_sync=_manager,
 )
 
 models(
     "pytorch_lightning.Fabric",
-    __init__=lambda m, args, kwargs: None,
-    backward=_backward,
-    setup=_prepare,
-    setup_module=_prepare,
-    setup_optimizers=_prepare,
-    setup_dataloaders=_prepare,
-    launch=lambda m, args, kwargs: None,
+    **_SCALING,
+    **dict.fromkeys(("setup", "setup_module", "setup_optimizers", "setup_dataloaders"), _prepare),
+    launch=_nothing,
     to_device=_unwrap,
-    clip_gradients=lambda m, args, kwargs: Tensor(False),
-    print=lambda m, args, kwargs: None,
-    log=lambda m, args, kwargs: None,
-    autocast=lambda m, args, kwargs: Unknown(plain=True),
-    no_backward_sync=lambda m, args, kwargs: Unknown(plain=True),
+    clip_gradients=_norm,
+    no_backward_sync=_manager,
 )
 
 models(
     "pytorch_lightning.LightningModule",
     "torch.nn.Module",
-    __init__=lambda m, args, kwargs: None,
-    log=lambda m, args, kwargs: None,
-    log_dict=lambda m, args, kwargs: None,
-    save_hyperparameters=lambda m, args, kwargs: None,
+    **_LOGGING,
+    log_dict=_nothing,
+    save_hyperparameters=_nothing,
     manual_backward=_backward,
-    print=lambda m, args, kwargs: None,
 )
-
-_BASES = layers  # the modules must be there before classes that derive from them

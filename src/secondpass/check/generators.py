@@ -78,7 +78,7 @@ def _expression(m: Machine, node: ast.expr, scope: Scope) -> Iterator[Any]:
 def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
     source = evaluate(m, node.iter, scope)
     before = m.cuts
-    for item in turns(m, source, node.lineno, node.end_lineno or node.lineno, lazy=True):
+    for item in turns(m, source, node.lineno, lazy=True):
         assign(m, node.target, item, scope)
         signal = yield from yields(m, node.body, scope)
         if signal is BREAK:
@@ -91,7 +91,7 @@ def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
 
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Iterator[Any]:
-    frame, loop = m.frames[-1], Loop(node.lineno, node.end_lineno or node.lineno, lazy=True)
+    frame, loop = m.frames[-1], Loop(node.lineno, lazy=True)
     frame.loops.append(loop)
     m.short += 1
     try:

@@ -19,7 +19,7 @@ from .machine import Machine
 from .passes import backward
 from .tensors import operate
 from .training import defines, rounds
-from .values import Class, Dict, List, Object, Tensor, Unknown
+from .values import Dict, List, Object, Tensor, Unknown
 
 __all__ = ["TRAINER", "fit"]
 
@@ -118,20 +118,17 @@ def _train(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
     return Unknown(plain=True)
 
 
-_TRAINERS: list[Class] = []
 for _name in (TRAINER, "transformers.Seq2SeqTrainer", "trl.SFTTrainer", "trl.RewardTrainer", "trl.DPOTrainer"):
-    _TRAINERS.append(
-        models(
-            _name,
-            *([TRAINER] if _name != TRAINER else []),
-            __init__=_init,
-            compute_loss=_compute_loss,
-            training_step=_training_step,
-            train=_train,
-            _prepare_inputs=lambda m, args, kwargs: args[1] if len(args) > 1 else Unknown(plain=True),
-            **{
-                n: lambda m, args, kwargs: Unknown(plain=True)
-                for n in "evaluate predict log save_model push_to_hub add_callback is_world_process_zero".split()
-            },
-        )
+    models(
+        _name,
+        *([TRAINER] if _name != TRAINER else []),
+        __init__=_init,
+        compute_loss=_compute_loss,
+        training_step=_training_step,
+        train=_train,
+        _prepare_inputs=lambda m, args, kwargs: args[1] if len(args) > 1 else Unknown(plain=True),
+        **{
+            n: lambda m, args, kwargs: Unknown(plain=True)
+            for n in "evaluate predict log save_model push_to_hub add_callback is_world_process_zero".split()
+        },
     )

@@ -96,7 +96,7 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
 def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
     """`owner[key] = value`"""
     if isinstance(owner, Tensor):
-        _tensors.put(m, owner, key, value, node)
+        _tensors.put(m, owner, value, node)
         return
     if isinstance(owner, Object):
         found = owner.cls.find("__setitem__")

@@ -136,11 +136,11 @@ def _first_tensors(value: Any) -> Iterator[Tensor]:
         yield from (part for part in (first if isinstance(first, tuple) else (first,)) if isinstance(part, Tensor))
 
 
-def turns(m: Machine, value: Any, first: int, last: int, counted: bool = True, lazy: bool = False) -> Iterator[Any]:
+def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool = False) -> Iterator[Any]:
     """The elements a loop looks at. See NOTE [ How long a loop is walked ]."""
     items = iterate(m, value)
     exact = items.length is not None and items.length <= _most(value, counted)
-    loop, frame = Loop(first, last, lazy), m.frames[-1]
+    loop, frame = Loop(first, lazy), m.frames[-1]
     loop.began = m.steps
     loop.whole = exact
     frame.loops.append(loop)

@@ -60,7 +60,6 @@ class Loop:
         "cut",
         "first",
         "jumped",
-        "last",
         "lazy",
         "period",
         "turn",
@@ -68,9 +67,8 @@ class Loop:
         "whole",
     )
 
-    def __init__(self, first: int, last: int, lazy: bool = False) -> None:
+    def __init__(self, first: int, lazy: bool = False) -> None:
         self.first = first
-        self.last = last
         self.began = 0
         """Steps of the reading when the loop began."""
         self.turn = 0

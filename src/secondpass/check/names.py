@@ -10,7 +10,7 @@ from .library import builtin, external
 from .machine import Machine, Scope
 from .values import External, Module, Unknown
 
-__all__ = ["Lazy", "bind", "import_from", "import_statement", "look_up"]
+__all__ = ["bind", "import_from", "import_statement", "look_up"]
 
 
 class Lazy:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..record import Owner
-from .library import CLASSES, models
+from .library import models
 from .loops import at_least, iterate, wasted
 from .machine import Machine
 from .nodes import Leaf
@@ -170,6 +170,3 @@ for _name in (
     "Adam AdamW SGD RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop SparseAdam LBFGS Adafactor Muon"
 ).split():
     models(f"torch.optim.{_name}", "torch.optim.Optimizer")
-
-STEP = CLASSES["torch.optim.Optimizer"].attrs["step"]
-"""Optimizers of the project are not read: their step applies gradients, however they do it."""

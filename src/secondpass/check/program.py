@@ -16,7 +16,7 @@ from typing import Any
 
 from ..causes import diagnose
 from ..record import Finding, Place
-from . import torch_models
+from . import torch_models  # noqa: F401  (libraries must be known before the first import of a program is read)
 from .decide import POLICIES, Policy
 from .later import may_change
 from .machine import Exhausted, Machine, Raised
@@ -27,8 +27,6 @@ from .trace import trace
 __all__ = ["Reading", "read_program"]
 
 Start = Callable[[Machine], Any]
-
-_MODELS = torch_models  # libraries must be known before the first import of a program is read
 
 
 @dataclass

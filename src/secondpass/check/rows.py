@@ -13,7 +13,7 @@ from functools import cache
 
 from ..autograd.ops import OPS, Op
 
-__all__ = ["ALIASES", "CREATION", "NO_HISTORY", "SIGNATURES", "composed", "row"]
+__all__ = ["ALIASES", "CREATION", "NO_HISTORY", "composed", "row"]
 
 
 def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:
@@ -152,7 +152,7 @@ COMPOSED: dict[str, str] = {
 """Functions that are several operations, as the expression that is recorded in the usual case: names are rows, `result[0]`
 is the first output."""
 
-SIGNATURES = {
+_SIGNATURES = {
     "linear": "input weight bias",
     "cross_entropy": "input target",
     "l1_loss": "input target",
@@ -189,7 +189,7 @@ def composed(name: str) -> tuple[tuple[str, ...], ast.expr] | None:
     text = COMPOSED.get(ALIASES.get(name, name))
     if text is None:
         return None
-    inputs = SIGNATURES.get(ALIASES.get(name, name), "self")
+    inputs = _SIGNATURES.get(ALIASES.get(name, name), "self")
     return tuple(inputs.split()), ast.parse(text, mode="eval").body
 
 

@@ -22,7 +22,7 @@ from .values import Object, Tensor, Unknown
 if TYPE_CHECKING:
     from . import operators as _operators
 
-__all__ = ["BREAK", "CONTINUE", "Return", "block", "lean", "widen"]
+__all__ = ["BREAK", "Return", "block", "lean", "widen"]
 
 
 class Return:
@@ -129,7 +129,7 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
 def _for(m: Machine, node: Any, scope: Scope) -> Any:
     source = evaluate(m, node.iter, scope)
     before = m.cuts
-    walk = turns(m, source, node.lineno, node.end_lineno or node.lineno)
+    walk = turns(m, source, node.lineno)
     try:
         for item in walk:
             assign(m, node.target, item, scope)
@@ -150,7 +150,7 @@ def _for(m: Machine, node: Any, scope: Scope) -> Any:
 
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
-    loop, frame = Loop(node.lineno, node.end_lineno or node.lineno), m.frames[-1]
+    loop, frame = Loop(node.lineno), m.frames[-1]
     loop.began = m.steps
     frame.loops.append(loop)
     m.short += 1

@@ -268,7 +268,7 @@ def element(m: Machine, tensor: Tensor) -> Any:
     return made
 
 
-def put(m: Machine, tensor: Tensor, key: Any, value: Any, node: ast.AST | None) -> None:
+def put(m: Machine, tensor: Tensor, value: Any, node: ast.AST | None) -> None:
     """`tensor[key] = value`"""
     target = ast.unparse(node) if node is not None else ""
     view = Tensor(tensor.needs, tensor.node, tensor.store, None)

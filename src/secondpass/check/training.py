@@ -47,7 +47,7 @@ def rounds(m: Machine, owner: Object, step: Function, turn: Callable[[Callable[.
 
     m.frames.append(frame)
     try:
-        for _ in turns(m, Unknown(plain=True), step.node.lineno, step.node.end_lineno or step.node.lineno):
+        for _ in turns(m, Unknown(plain=True), step.node.lineno):
             turn(act)
     finally:
         m.frames.remove(frame)

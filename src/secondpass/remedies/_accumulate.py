@@ -38,7 +38,7 @@ def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Pa
             if root is None:
                 continue
             yield from _through_meter(project, source, scope, statement, root)
-            yield from _through_sum(project, source, scope, statement, root, base_of(name))
+            yield from _through_sum(source, scope, statement, root, base_of(name))
 
 
 def _before(source: Source, scope: Scope, statement: cst.BaseStatement) -> list[cst.SimpleStatementLine]:
@@ -73,7 +73,7 @@ def _through_meter(
 
 
 def _through_sum(
-    project: Project, source: Source, scope: Scope, statement: cst.BaseStatement, root: cst.BaseExpression, name: str
+    source: Source, scope: Scope, statement: cst.BaseStatement, root: cst.BaseExpression, name: str
 ) -> Iterator[tuple[Patch, str]]:
     """`total += loss; total.backward()` -> `total += loss.item(); loss.backward()`."""
     behind = names_read(root)
@@ -158,9 +158,7 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
     for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
         site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
         body = source.body(scope)
-        starts = [
-            s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name), name)
-        ]
+        starts = [s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name))]
         if site is None or not starts:
             continue
         loops = source.loops(site)
@@ -207,7 +205,7 @@ def _read_after(source: Source, body: list[cst.BaseStatement], turn: cst.CSTNode
     return any(source.order(s) > source.span(turn).end and name in names_read(s) for s in body)
 
 
-def _fresh(value: cst.BaseExpression | None, name: str) -> bool:
+def _fresh(value: cst.BaseExpression | None) -> bool:
     """An initial value: a literal, an empty container, zeros."""
     if isinstance(value, cst.BaseNumber | cst.UnaryOperation):
         return True

@@ -70,7 +70,7 @@ def _others(
 ) -> set[str]:
     """What repeated statements give besides what the pass needs, and somebody still reads: it keeps its value."""
     found = set().union(*(written(s) for s in repeated)) - needed
-    return {n for n in found if any(not any(r is s for s in repeated) for r in readers(source, body, {n}))}
+    return {n for n in found if any(not any(r is s for s in repeated) for r in readers(body, {n}))}
 
 
 def _last_write(
@@ -160,7 +160,7 @@ def for_access(finding: Finding, project: Project) -> Iterator[Way]:
             roots = {n for n in names_read(site) if n in tracked}
             chosen = history_slice(source, site, roots, tracked, body)
             chosen = [s for s in chosen if not makes_leaf(project, source, s)]
-            if chosen and readers(source, [site], set().union(*(written(s) for s in chosen))):
+            if chosen and readers([site], set().union(*(written(s) for s in chosen))):
                 way = Way(
                     title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers"
                 )

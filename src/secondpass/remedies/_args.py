@@ -9,10 +9,10 @@ from ._flow import calls, dotted
 from ._patch import Patch
 from ._source import Source, Span
 
-__all__ = ["drop_argument", "is_pass", "pass_calls", "set_argument"]
+__all__ = ["drop_argument", "pass_calls", "set_argument"]
 
 
-def is_pass(call: cst.Call) -> bool:
+def _is_pass(call: cst.Call) -> bool:
     """`x.backward(...)`, `torch.autograd.backward(...)`, `torch.autograd.grad(...)`, `grad(...)`."""
     if isinstance(call.func, cst.Attribute):
         return call.func.attr.value in {"backward", "grad"}
@@ -20,7 +20,7 @@ def is_pass(call: cst.Call) -> bool:
 
 
 def pass_calls(node: cst.CSTNode) -> list[cst.Call]:
-    return [c for c in calls(node) if is_pass(c)]
+    return [c for c in calls(node) if _is_pass(c)]
 
 
 def set_argument(patch: Patch, source: Source, call: cst.Call, keyword: str, value: str) -> None:

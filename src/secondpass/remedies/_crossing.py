@@ -21,7 +21,7 @@ from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
 from ._project import Project, Scope, _pairs
 from ._source import Loop, Source
 
-__all__ = ["Crossing", "crossings", "head_of"]
+__all__ = ["Crossing", "crossings"]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -43,17 +43,17 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
     name = base_of(name)
     places = [p for p in (finding.freed, finding.failed, finding.used) if p]
     for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
-        if not _owns(source, scope, name, project):
+        if not _owns(source, scope, name):
             continue
         for place in places:
             yield from _after_pass(project, source, scope, name, place)
     if "." in name:
         yield from _through_object(finding, name, project)
     for source, scope in project.scopes(finding.used, finding.built, finding.failed):
-        if isinstance(scope, cst.FunctionDef) and _owns(source, scope, name, project):
+        if isinstance(scope, cst.FunctionDef) and _owns(source, scope, name):
             body = source.body(scope)
             if body and carried_in(body, name):
-                anchor, after = head_of(source, scope)
+                anchor, after = _head_of(source, scope)
                 names = _together(project, source, scope, body, name)
                 yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
 
@@ -143,18 +143,16 @@ def _together(
                     continue
                 if name.rpartition(".")[0] != other.rpartition(".")[0] or not carried_in(body, other):
                     continue
-                if _brings_history(project, statement, other, tracked | {name}) and not _module_like(
-                    project, source, other
-                ):
+                if _brings_history(project, statement, other, tracked | {name}) and not _module_like(project, other):
                     found.append(other)
     return tuple(found)
 
 
-def _module_like(project: Project, source: Source, name: str) -> bool:
+def _module_like(project: Project, name: str) -> bool:
     return any(name in modules for modules in project.optimizers.values()) or name in project.optimizers
 
 
-def _owns(source: Source, scope: Scope, name: str, project: Project) -> bool:
+def _owns(source: Source, scope: Scope, name: str) -> bool:
     """Whether assigning the name in this function changes the variable that is meant."""
     first = name.split(".")[0]
     if isinstance(scope, cst.Module):
@@ -220,9 +218,7 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
                 continue
             called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
             here = [k for k in sorted(bound, key=len) if any(c == k or c.startswith(k + ".") for c in called)]
-            here += [
-                k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k, project)
-            ]
+            here += [k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k)]
             anchor = _past_updates(source, sites[-1])
             for known in here if not _leaves(anchor) else ():
                 yield Crossing(source, anchor, _together_on(project, attribute, known))
@@ -251,7 +247,7 @@ def _together_on(project: Project, attribute: str, known: str) -> tuple[str, ...
     return (f"{known}.{attribute}",)
 
 
-def head_of(source: Source, scope: cst.FunctionDef) -> tuple[cst.BaseStatement, bool]:
+def _head_of(source: Source, scope: cst.FunctionDef) -> tuple[cst.BaseStatement, bool]:
     """Where a function's work begins: behind its docstring and `global`, before its first statement."""
     body = source.body(scope)
     last = None

@@ -122,7 +122,7 @@ def _written_forms(project: Project, source: Source, statement: cst.BaseStatemen
             continue
         for target in small.targets:
             if dotted(target.target) == name:
-                found += _forms_of(project, source, small.value, depth)
+                found += _forms_of(project, small.value, depth)
             elif isinstance(target.target, cst.Tuple):
                 places = [dotted(e.value) for e in target.target.elements]
                 if name in places:
@@ -130,7 +130,7 @@ def _written_forms(project: Project, source: Source, statement: cst.BaseStatemen
     return found
 
 
-def _forms_of(project: Project, source: Source, value: cst.BaseExpression, depth: int) -> list[str]:
+def _forms_of(project: Project, value: cst.BaseExpression, depth: int) -> list[str]:
     """The form of an expression's value."""
     if isinstance(value, cst.Tuple):
         return ["tuple"]
@@ -153,7 +153,7 @@ def _forms_of(project: Project, source: Source, value: cst.BaseExpression, depth
         out = []
         for where, function in project.callees(value):
             for returned in _returns(where, function):
-                out += _forms_of(project, where, returned, depth - 1) if not isinstance(returned, cst.Name) else []
+                out += _forms_of(project, returned, depth - 1) if not isinstance(returned, cst.Name) else []
         return out
     return []
 
@@ -161,7 +161,7 @@ def _forms_of(project: Project, source: Source, value: cst.BaseExpression, depth
 def _element_forms(project: Project, source: Source, value: cst.BaseExpression, index: int, depth: int) -> list[str]:
     """The form of one element of an expression that is taken apart."""
     if isinstance(value, cst.Tuple) and index < len(value.elements):
-        return _forms_of(project, source, value.elements[index].value, depth)
+        return _forms_of(project, value.elements[index].value, depth)
     if not isinstance(value, cst.Call) or not depth:
         return []
     kind = _module_kind(project, dotted(value.func) or "")
@@ -177,7 +177,7 @@ def _element_forms(project: Project, source: Source, value: cst.BaseExpression, 
                     for statement in simple(where.body(function)):
                         out += _written_forms(project, where, statement, inner, depth - 1)
                 else:
-                    out += _forms_of(project, where, element, depth - 1)
+                    out += _forms_of(project, element, depth - 1)
     return out
 
 

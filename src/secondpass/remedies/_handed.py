@@ -48,7 +48,7 @@ def into_the_callee(finding: Finding, name: str, project: Project) -> Iterator[W
             for site in project.sites(source, scope, finding.failed)[-1:]:
                 loops = source.loops(site)
                 region = source.body(loops[0]) if loops else []
-                first = readers(source, region, {name})
+                first = readers(region, {name})
                 anchor = source.within(first[0], region) if first else None
                 if anchor is not None:
                     way = Way(title=f"Compute `{name}` in every turn", why="it depends on parameters that change")

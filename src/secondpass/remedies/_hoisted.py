@@ -84,7 +84,7 @@ def _move_in(
 ) -> None:
     names = set().union(*(written(s) for s in chosen))
     inner = source.body(region)
-    first = readers(source, inner, names)
+    first = readers(inner, names)
     anchor = (source.within(first[0], inner) if first else None) or inner[0]
     span = source.span(region)
     stays = 0, span.start
@@ -127,7 +127,7 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
         for site in sites[-1:]:
             loops = where.loops(site)
             region = where.body(loops[0]) if loops else where.body(using)
-            first = readers(where, region, {name})
+            first = readers(region, {name})
             anchor = where.within(first[0], region) if first else where.within(site, region)
             if anchor is None:
                 continue
@@ -150,7 +150,7 @@ def _where_read(
     found = []
     for method in methods:
         body = source.body(method)
-        first = readers(source, body, {name})
+        first = readers(body, {name})
         anchor = source.within(first[0], body) if first else None
         if anchor is not None:
             way.patch.insert_before(source, anchor, lines)
@@ -226,6 +226,6 @@ def _read_elsewhere(project: Project, name: str, *scopes: Scope) -> bool:
     for source in project.sources:
         every: list[Scope] = [*source.functions, source.module]
         for scope in every:
-            if not any(scope is s for s in scopes) and readers(source, source.body(scope), {name}, inner=False):
+            if not any(scope is s for s in scopes) and readers(source.body(scope), {name}, inner=False):
                 return True
     return False

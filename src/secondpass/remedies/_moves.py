@@ -75,9 +75,7 @@ def makes_leaf(project: Project, source: Source, statement: cst.BaseStatement) -
     return bool(written(statement) & project.leaves(source, source.scope(statement)))
 
 
-def readers(
-    source: Source, region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True
-) -> list[cst.BaseStatement]:
+def readers(region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True) -> list[cst.BaseStatement]:
     """The simple statements and heads that read one of some names, nested functions included."""
     return [
         s
@@ -108,7 +106,7 @@ def movable(
         for statement in statements:
             if id(statement) in staying:
                 continue
-            for reader in readers(source, region, written(statement)):
+            for reader in readers(region, written(statement)):
                 mine = any(reader is s for s in statements) and id(reader) not in staying
                 if reader is not statement and not mine and within[0] <= source.order(reader) < within[1]:
                     staying.add(id(statement))

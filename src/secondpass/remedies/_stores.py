@@ -41,7 +41,7 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     for source, scope in _scopes(finding, project):
         for statement in simple(source.body(scope)):
             if isinstance(statement, cst.SimpleStatementLine) and _stores(
-                statement, name, key.group(2) if key else None, source
+                statement, name, key.group(2) if key else None
             ):
                 sure.append((source, statement, scope))
     for only_tracked in (True, False):
@@ -103,7 +103,7 @@ def _scopes(finding: Finding, project: Project) -> list[tuple[Source, Scope]]:
     return found + [(s, f) for s in project.sources for f in s.functions if not any(f is g for _, g in found)]
 
 
-def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None, source: Source) -> bool:
+def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None) -> bool:
     """Whether a statement puts something under the name: `x = ...`, `x[k] = ...`, `x.append(...)`."""
     base, full = base_of(name), plain(name)
     small = statement.body[0]

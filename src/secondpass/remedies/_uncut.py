@@ -28,7 +28,7 @@ def uncut(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[Patch,
         patch = Patch()
         for node, text, _ in outer:
             patch.replace(source, node, text)
-        same = _says_nothing(source, statement, outer)
+        same = _says_nothing(statement, outer)
         if same:
             patch = Patch()
             patch.delete(source, statement)
@@ -53,9 +53,7 @@ def uncut(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[Patch,
         yield patch, "`requires_grad = False`"
 
 
-def _says_nothing(
-    source: Source, statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]
-) -> bool:
+def _says_nothing(statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]) -> bool:
     """`loss = Variable(loss, requires_grad=True)` would become `loss = loss`."""
     small = statement.body[0]
     return (

@@ -36,7 +36,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                 way.patch.insert_after(source, step, [f"{optimizer}.zero_grad()"])
                 way.why = "behind the step: the turns between two steps add their gradients up on purpose"
             else:
-                way.patch.insert_before(source, _first_pass(project, source, scope, step), [f"{optimizer}.zero_grad()"])
+                way.patch.insert_before(source, _first_pass(source, scope, step), [f"{optimizer}.zero_grad()"])
             yield way
     for source, scope in project.scopes(*places):
         yield from _by_hand(source, scope)
@@ -84,7 +84,7 @@ def _counted(source: Source, step: cst.BaseStatement) -> bool:
     return False
 
 
-def _first_pass(project: Project, source: Source, scope: Scope, step: cst.BaseStatement) -> cst.BaseStatement:
+def _first_pass(source: Source, scope: Scope, step: cst.BaseStatement) -> cst.BaseStatement:
     """The statement, in the block of the loop that steps, that comes to the first pass since another step."""
     loops = source.loops(step)
     body = source.body(loops[0]) if loops else source.body(scope)

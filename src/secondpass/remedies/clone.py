@@ -50,7 +50,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                     _rewrite(patch, source, other, copy)
             if patch:
                 yield Way(patch, f"Change `{name}` out of place", safe=True, why=_WHY)
-    yield from _flags(project, finding, places)
+    yield from _flags(project, places)
 
 
 def _target(statement: cst.BaseStatement) -> str | None:
@@ -122,7 +122,7 @@ def _copied_before(patch: Patch, source: Source, statement: cst.SimpleStatementL
     patch.insert_before(source, statement, [f"{name} = {name}.clone()"])
 
 
-def _flags(project: Project, finding: Finding, places: list) -> Iterator[Way]:  # type: ignore[type-arg]
+def _flags(project: Project, places: list) -> Iterator[Way]:  # type: ignore[type-arg]
     """`inplace=True` of an activation, at the place or anywhere in its file."""
     for source in [s for s in project.sources if any(p.file == s.file for p in places)] or project.sources:
         patch = Patch()

@@ -29,7 +29,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         sites = project.sites(source, scope, finding.failed)
         here = [s for s in sites if any(s is p for p in passes)]
         for site in here[-1:]:
-            yield from _in_block(project, source, scope, passes, site)
+            yield from _in_block(source, scope, passes, site)
             yield from _in_loop(source, scope, site)
     yield from _in_functions(finding, project)
 
@@ -60,7 +60,7 @@ def _root(statement: cst.BaseStatement) -> cst.BaseExpression | None:
 
 
 def _in_block(
-    project: Project, source: Source, scope: Scope, passes: list[cst.SimpleStatementLine], site: cst.BaseStatement
+    source: Source, scope: Scope, passes: list[cst.SimpleStatementLine], site: cst.BaseStatement
 ) -> Iterator[Way]:
     """`a.backward(); b.backward()` -> `(a + b).backward()`, with the clearing before it and the steps behind it."""
     block = source.block(site)

@@ -35,14 +35,14 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         return  # what goes through a pass must stay a tensor
     here = project.at(remedy.place or finding.failed)
     if here:
-        yield from _at(here[0], here[1], name, project)
+        yield from _at(here[0], here[1], name)
     for patch, what in wrapped_stores(finding, name, project, ".item()") if name else ():
         yield Way(patch, f"Store the number of `{what}`", safe=True, why=_WHY)
     if here:
-        yield from _entries(here[0], here[1], project)
+        yield from _entries(here[0], here[1])
 
 
-def _at(source: Source, statement: cst.BaseStatement, name: str, project: Project) -> Iterator[Way]:
+def _at(source: Source, statement: cst.BaseStatement, name: str) -> Iterator[Way]:
     """`total += loss` and `total = total + loss` at the place itself."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return
@@ -69,7 +69,7 @@ def _numbers(source: Source, value: cst.BaseExpression) -> Patch:
     return patch
 
 
-def _entries(source: Source, statement: cst.BaseStatement, project: Project) -> Iterator[Way]:
+def _entries(source: Source, statement: cst.BaseStatement) -> Iterator[Way]:
     """A whole dictionary of tensors is stored (`**entry`, or a name): its values without their history."""
     scope = source.scope(statement)
     for node in [n for s in simple([statement]) for n in _arguments(s)]:

@@ -147,3 +147,8 @@ def test_a_counter_leaves_out_numbers() -> None:
     assert next(counter) == 16
     assert counter.left() == 3
     assert list(counter) == [17, 18, 19]
+
+
+def test_what_is_silent_is_not_judged_by_late_turns(tmp_path: Path) -> None:
+    late = "if step == 200:\n    net(torch.randn(1, 3)).sum().backward(retain_graph=True)\n    opt.step()"
+    assert codes(tmp_path, "for step in range(300):", late) == []

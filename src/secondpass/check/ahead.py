@@ -15,6 +15,7 @@ import ast
 import math
 import operator
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from .machine import Loop, Machine
@@ -165,21 +166,24 @@ def counted(m: Machine, box: dict[Any, Any], name: Any, old: Any, new: Any) -> N
 def jumps(m: Machine, loop: Loop, source: Any = None) -> Iterator[int]:
     """How many turns to leave out before each further turn that is worth looking at; moves the counters on."""
     done: set[Moving] = set()
-    looked = 0
-    while positions := _positions(m, loop, source, done):
-        before = 0
-        for position in positions:
-            if looked == MOST or m.steps - loop.began > COSTLY:
-                return
-            loop.jumped = True
-            count = position - before - 1
-            if isinstance(source, Counter):
-                source.skip(count)
-            for box, name, turn, change in loop.counters.values():
-                if turn == loop.turn and type(box.get(name)) is int:
-                    box[name] += count * change
-            before, looked = position, looked + 1
-            yield count
+    looked, ran = 0, len(m.ran)
+    try:
+        while positions := _positions(m, loop, source, done):
+            before = 0
+            for position in positions:
+                if looked == MOST or m.steps - loop.began > COSTLY:
+                    return
+                loop.jumped = True
+                count = position - before - 1
+                if isinstance(source, Counter):
+                    source.skip(count)
+                for box, name, turn, change in loop.counters.values():
+                    if turn == loop.turn and type(box.get(name)) is int:
+                        box[name] += count * change
+                before, looked = position, looked + 1
+                yield count
+    finally:
+        m.late.update((file, line) for file, line, _ in islice(m.ran, ran, None))
 
 
 def _positions(m: Machine, loop: Loop, source: Any, done: set[Moving]) -> list[int]:

@@ -108,6 +108,7 @@ def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
             value = _calls.call(m, found, [owner], {})
             if "cached" in found.marks and isinstance(owner, Object):
                 owner.attrs[found.name] = value
+                m.changes.append(owner.serial)
             return value
         return Bound(owner, found)
     if isinstance(found, Native):
@@ -151,6 +152,7 @@ def _set_raw(owner: Super) -> Any:
     def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
         if len(args) == 2 and isinstance(args[0], str) and isinstance(owner.owner, Object):
             owner.owner.attrs[args[0]] = args[1]
+            m.changes.append(owner.owner.serial)
 
     return act
 

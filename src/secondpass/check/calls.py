@@ -185,6 +185,7 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
         return made
     value = _body(m, function, frame, scope)
     if cached:
+        m.changes.append(-1)
         function.attrs["cache"][key] = value, args  # what is known by its identity must live on
     return value
 

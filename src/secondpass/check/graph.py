@@ -17,10 +17,14 @@ from typing import Any
 
 from ..record import Cut, Failure, Holding, Loop, Owner, Pass, Place, Sighting, Step, Write, ZeroGrad
 from .nodes import GraphNode, Leaf, Refused, between, reach
+from .refusal import refusal
 from .unused import Unused
 from .values import Tensor
 
 __all__ = ["Engine"]
+
+_STEPPING = {"add_", "sub_", "copy_", "addcdiv_", ".data ="}
+"""How parameters are moved along a gradient by hand."""
 
 
 class Engine:
@@ -49,6 +53,8 @@ class Engine:
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
         self.unused = Unused()
+        self.again = False
+        """Whether the last pass walked nodes that an earlier one had spent."""
         self._retained: list[tuple[int, set[GraphNode]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
         self.changed: tuple[int, int] | None = None
@@ -98,8 +104,8 @@ class Engine:
             self._cut_sites.add(site)
             self.cuts.append(Cut(self.clock, kind, name, place))
 
-    def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> None:
-        """A tensor was changed in place."""
+    def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> bool:
+        """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""
         store = tensor.store
         if certain:
             store.version += 1
@@ -108,11 +114,22 @@ class Engine:
             store.doubt = True
         leaf = store.leaf.node.number if store.leaf else None
         self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
+        return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
+
+    def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
+        """A parameter that no optimizer owns was moved after the program had read its gradient."""
+        number = leaf.node.number
+        if not leaf.read or not leaf.has or leaf.doubt or any(number in o.leaves for o in self.owners.values()):
+            return False
+        leaf.applied.add(-1)
+        piled = (number,) if leaf.piled else ()
+        self.steps.append(Step(self.clock - 1, "", (number,), place, (), (), piled))
+        return leaf.piled
 
     def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> bool:
         """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
         for leaf in leaves or ():
-            leaf.has, leaf.grad, leaf.piled = False, None, False
+            leaf.has, leaf.grad, leaf.piled, leaf.read = False, None, False, False
             leaf.applied.clear()
             leaf.cleared = place
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
@@ -188,7 +205,7 @@ class Engine:
         nested: bool = False,
     ) -> list[GraphNode]:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
-        when = self.tick()
+        when, self.again = self.tick(), False
         frees = retain is False and create is False
         start = [r.node or (r.leaf and r.leaf.node) for r in roots]
         nodes = [n for n in start if n is not None]
@@ -219,9 +236,9 @@ class Engine:
             if dim or unread:
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
-        refused = self._refusal(roots, nodes, certain)
+        refused = refusal(roots, nodes, certain)
         if refused:
-            failure, message = refused
+            failure, message, self.changed = refused
             self.passes.append(Pass(outcome="failed", **record))  # type: ignore[arg-type]
             self.failures.append(Failure(when, message=message, place=place, stack=stack, **failure))
             raise Refused(failure["kind"], message)
@@ -242,34 +259,6 @@ class Engine:
         self.needed.update(p.place for p in self.passes if p.retain)
         self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
 
-    def _refusal(
-        self, roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphNode]
-    ) -> tuple[dict[str, Any], str] | None:
-        if not nodes and roots and all(r.needs is False for r in roots):
-            return {"kind": "no-grad"}, "element 0 of tensors does not require grad and does not have a grad_fn"
-        # The engine takes ready nodes by descending number, and every node is younger than its parents.
-        for node in sorted(certain, key=lambda n: -n.number):
-            if node.leaf or node.opaque or node.vague or not node.saved:
-                continue
-            if node.spent:
-                return (
-                    {"kind": "backward-twice", "node": node.number},
-                    "Trying to backward through the graph a second time",
-                )
-            if node.spent is None:
-                return None
-            for name, _, store, version in node.keeps:
-                if store.doubt:
-                    return None
-                if store.version != version:
-                    self.changed = store.serial, node.number
-                    leaf = store.leaf.node.number if store.leaf else None
-                    return (
-                        {"kind": "inplace", "node": node.number, "saved": name, "leaf": leaf},
-                        "one of the variables needed for gradient computation has been modified by an inplace operation",
-                    )
-        return None
-
     def _doubt_retains(self, dim: set[GraphNode]) -> None:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
         for index, kept in self._retained if dim else ():
@@ -279,6 +268,7 @@ class Engine:
     def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
         for node in certain:
             if frees and node.leaf is None:
+                self.again = self.again or node.spent is True
                 node.spent = True
             elif unsure and node.spent is False:
                 node.spent = None
@@ -293,7 +283,7 @@ class Engine:
                 node.leaf.has = True
                 node.leaf.filled = set(self.owners)
                 node.leaf.applied.clear()
-                node.leaf.grad = None
+                node.leaf.grad, node.leaf.read = None, False
         for node in maybe:
             if node.leaf and not node.leaf.has:
                 node.leaf.has = None

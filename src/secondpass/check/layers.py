@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .hooks import HOOKS
@@ -132,9 +132,15 @@ def _register(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
         owner.attrs[f"<{len(owner.attrs)}>"] = value
 
 
+def _listed(found: Iterable[Any]) -> List:
+    made = List(found)
+    made.kind = "modules"
+    return made
+
+
 def _children(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
     owner = args[0]
-    return List([v for _, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v)])
+    return _listed(v for _, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v))
 
 
 def is_module(value: Any) -> bool:
@@ -144,7 +150,7 @@ def is_module(value: Any) -> bool:
 
 def _named_children(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
     owner = args[0]
-    return List([(n, v) for n, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v)])
+    return _listed((n, v) for n, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v))
 
 
 def _state_dict(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Dict:
@@ -170,8 +176,8 @@ models(
     named_parameters=_named,
     zero_grad=_zero_grad,
     requires_grad_=_requires_grad,
-    modules=lambda m, args, kwargs: List([x for _, x in modules(args[0])]),
-    named_modules=lambda m, args, kwargs: List(list(modules(args[0]))),
+    modules=lambda m, args, kwargs: _listed(x for _, x in modules(args[0])),
+    named_modules=lambda m, args, kwargs: _listed(modules(args[0])),
     children=_children,
     named_children=_named_children,
     buffers=lambda m, args, kwargs: List(),

@@ -2,13 +2,14 @@
 """Walking through iterables: which elements there are, and how many of them are worth looking at.
 
 NOTE [ How long a loop is walked ]
-1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over parameters: what is done to some
-   of them (frozen, clipped, copied) is done to all. So is a comprehension over tensors whose number is known.
+1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over parameters or the modules of a
+   network: what is done to some of them (frozen, clipped, copied, summed up) is done to all. So is a comprehension over
+   tensors whose number is known.
 2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
    second. That there are at least two turns is the one thing assumed of data.
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
-   old gradients, gradients that are cleared unused.
+   old gradients, gradients that are cleared unused, a pass over nodes that an earlier one has spent.
    What comes later still is looked at by leaving out turns: see `ahead`.
 4. A loop whose turns are costly to read is walked two turns.
 5. A loop in a generator goes as far as the loop that walks the generator.
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .ahead import Counter, jumps
+from .ahead import Counter, jumps, open_loops
 from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
@@ -122,6 +123,8 @@ def _object(m: Machine, value: Object) -> Iteration:
 
 def _most(value: Any, counted: bool) -> int:
     """The number of elements up to which all of them are looked at."""
+    if getattr(value, "kind", "") == "modules":
+        return MANY
     tensors = list(_first_tensors(value))
     return MANY if any(t.is_param for t in tensors) or (tensors and not counted) else WHOLE
 
@@ -168,16 +171,15 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
 
 def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
     """A known condition on a counter: lets the loop around it run until it came true twice."""
-    if 1 < modulus <= most:
-        for loop in _around(m):
-            loop.period = max(loop.period, modulus)
+    loop = next((frame.loops[-1] for frame in reversed(m.frames) if frame.loops), None)
+    if 1 < modulus <= most and loop is not None and not loop.whole:
+        loop.period = max(loop.period, modulus)
         at_least(m, 2 * modulus + 1)
 
 
 def wasted(m: Machine) -> None:
     """Gradients were cleared unused: lets the loop around this place run until others were used three times."""
-    for loop in _around(m):
-        loop.want = max(loop.want, 13, 3 * loop.period + 1)
+    at_least(m, max([13, *(3 * loop.period + 1 for loop in _around(m))]))
 
 
 def at_least(m: Machine, turns: int) -> None:
@@ -187,12 +189,11 @@ def at_least(m: Machine, turns: int) -> None:
 
 
 def _around(m: Machine) -> Iterator[Loop]:
-    """The loop around this place; if it stands in a generator, the one that walks the generator too."""
-    for frame in reversed(m.frames):
-        if frame.loops:
-            yield frame.loops[-1]
-            if not frame.loops[-1].lazy:
-                return
+    """The innermost loop that will be cut short; if it stands in a generator, the one that walks the generator too."""
+    for loop in open_loops(m):
+        yield loop
+        if not loop.lazy:
+            return
 
 
 def is_over(m: Machine, loop: Loop) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .edges import edges, flatten
 from .hooks import on_tensor
+from .loops import at_least
 from .machine import Machine
 from .passes import backward
 from .rows import CREATION
@@ -79,6 +80,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
     if leaf.has is None or leaf.doubt:
         return Unknown()
     m.engine.unused.used([leaf])
+    leaf.read = True
     if leaf.grad is None:
         leaf.grad = Tensor(False)
         leaf.grad.grad_of = leaf
@@ -239,7 +241,8 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
     elif name == "data":
         store = Store()
         store.leaf = tensor.store.leaf
-        m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place())
+        if m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place()):
+            at_least(m, 5)
 
 
 def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:

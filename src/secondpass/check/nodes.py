@@ -47,7 +47,7 @@ class Leaf:
 
     __slots__ = (
         "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "name", "node", "piled",
-        "store", "tensor",
+        "read", "store", "tensor",
     )  # fmt: skip
 
     def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
@@ -65,6 +65,8 @@ class Leaf:
         self.piled = False
         """Whether new gradients were added to one that a step had already applied."""
         self.doubt = False
+        self.read = False
+        """Whether the program has looked at the gradient that is there now."""
         self.grad: Tensor | None = None
         self._whole = False
 

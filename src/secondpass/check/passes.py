@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .hooks import after_pass
-from .loops import iterate
+from .loops import at_least, iterate
 from .machine import Machine, Raised
 from .nodes import reach
 from .sight import look
@@ -92,6 +92,8 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         iteration=m.iteration(),
         loops=m.loops(),
     )
+    if m.engine.again:
+        at_least(m, 5)
     if m.hooks:
         after_pass(m, set(m.engine.passes[-1].walked or ()))
     return walked

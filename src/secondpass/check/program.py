@@ -66,7 +66,7 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
             if (whole or not ended or f.severity == "error")
             and not (f.code == "SP110" and f.failed in failed)
             and not (f.code == "SP402" and f.failed in m.engine.needed)
-            and not (f.severity != "error" and may_change(m, f))
+            and not (f.severity != "error" and (may_change(m, f) or (f.failed and _site(f.failed) in m.late)))
         )
     return made
 

@@ -218,7 +218,8 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         before.store.version = store.version - 1
         made = operate(m, name, [before, *args], {})
         store.version -= 1
-    m.engine.write(tensor, target, how, m.place())
+    if m.engine.write(tensor, target, how, m.place()):
+        at_least(m, 5)
     if isinstance(made, Tensor) and made.node is not None:
         _rebase(m, tensor, made, store)
     elif name in ("zero", "fill") and records and not store.leaf:

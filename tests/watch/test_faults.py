@@ -13,23 +13,24 @@ import secondpass
 
 # Everything that runs inside the user's program: where the name is looked up, and whether it takes a failed pass.
 PARTS = [
-    ("watcher.Watcher._enter", False),
-    ("watcher.Watcher._leave", False),
-    ("watcher.Watcher._look", False),
-    ("watcher.Watcher._step_begins", False),
+    ("watcher.Watcher.enter", False),
+    ("watcher.Watcher.leave", False),
+    ("looks.Looks.look", False),
+    ("watcher.Watcher.step_begins", False),
     ("watcher.Watcher._step_ends", False),
-    ("watcher.Watcher._reused", False),
-    ("watcher.Watcher.number", False),
-    ("watcher.look", False),
-    ("watcher.walk", False),
+    ("looks.Looks._reused", False),
+    ("graph.Leaves.of", False),
+    ("looks.snapshot", False),
+    ("looks.walk", False),
     ("watcher.edges", False),
-    ("watcher.executed", False),
+    ("looks.executed", False),
     ("watcher.PassNote", False),
     ("watcher.StepNote", False),
     ("files.Files.key", False),
     ("files.Files.frames", False),
     ("events.Ledger.add", False),
     ("events.Ledger.site", False),
+    ("events.Ledger.tick", False),
     ("grads.Grads.pass_begins", False),
     ("grads.Grads.pass_ends", False),
     ("grads.Grads.step_begins", False),
@@ -38,7 +39,7 @@ PARTS = [
     ("graph.Leaves.number", False),
     ("names._Look.tensor", False),
     ("session.Session._went_on", False),
-    ("watcher.Watcher._failed", True),
+    ("watcher.Watcher.failed", True),
     ("failure.Failed", True),
     ("session.Session._explain", True),
     ("session.Graph", True),
@@ -105,7 +106,7 @@ def test_one_line_and_nothing_else(path, fail, monkeypatch, capsys):
         assert raised.args == error.args
         assert raised.__cause__ is None
         assert raised.__context__ is None
-        lines = [(f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "watcher.py" not in f.filename]
+        lines = [(f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "entrance.py" not in f.filename]
         assert lines == [(f.name, f.line) for f in traceback.extract_tb(error.__traceback__)]
     else:
         assert result[0] == expected[0]
@@ -147,7 +148,7 @@ def test_closed_stderr(monkeypatch):
     """Where even the line cannot be written, nothing happens."""
     import sys
 
-    broken("watcher.look", monkeypatch)
+    broken("looks.snapshot", monkeypatch)
     monkeypatch.setattr(sys, "stderr", None)
     expected, _ = plainly(False)
     with secondpass.watch():
@@ -159,7 +160,7 @@ def test_interrupt_inside_us_is_the_users(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("secondpass.watch.watcher.look", interrupt)
+    monkeypatch.setattr("secondpass.watch.looks.snapshot", interrupt)
     with pytest.raises(KeyboardInterrupt), secondpass.watch():
         train(False)
 

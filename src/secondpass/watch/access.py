@@ -34,7 +34,7 @@ class Access:
         self.failed: Any = _Failed(note, error)
         self.failing = node
         self.nodes = (walk_young([node], room())) if node is not None else {}
-        self.number = {n: watcher.number(n) for n in self.nodes}
+        self.number = {n: watcher.leaves.of(n) for n in self.nodes}
         self.spent = {n: None if is_leaf(n) else spent(n) for n in self.nodes}
         self.tensors: dict[str, torch.Tensor] = {}
         self.shot = Snapshot()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
@@ -34,8 +35,15 @@ class PassNote:
     kept: int | None = None
     shot: Snapshot | None = None
     walked: frozenset[int] | None = None
+    behind: frozenset[int] | None = None
+    """The leaves behind its roots, those that it did not walk to included."""
     reused: tuple[Reused, ...] = ()
     """Nodes that a freeing pass had walked before."""
+
+    @property
+    def in_main_thread(self) -> bool:
+        """Whether the log of statements tells of what its thread did."""
+        return self.thread == threading.main_thread().ident
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
         self.when, self.kind, self.key = when, kind, key
@@ -67,10 +75,11 @@ class StepNote:
 class Site:
     """A call site: one object for all its visits."""
 
-    __slots__ = ("count", "key", "offset", "steady")
+    __slots__ = ("count", "key", "kind", "offset", "steady")
 
     def __init__(self, key: tuple[Any, ...]) -> None:
         self.key = key
+        self.kind = "backward"
         self.count = 0
         self.offset = 0
         """How far the root of a pass was from the number that the next node would have got."""
@@ -87,33 +96,49 @@ class Ledger:
     """The first events and the last ones. Nothing grows with the number of steps."""
 
     def __init__(self) -> None:
-        self.clock = 0
-        self.passes = 0
-        self.steps = 0
+        self._clock = self._passes = self._steps = 0
         self._head: list[Any] = []
         self._tail: deque[Any] = deque(maxlen=_TAIL)
-        self.short = self._tail.append
-        """Adds a short note (see `steady`)."""
+        self.settle: Callable[[], None] = lambda: None
+        """Enters what was noted in short (see `steady`). Called before anything is read or written here."""
         self.whole: Callable[[Any], Any] = lambda note: note
         self._whole: dict[int, Any] = {}
         self.pass_sites: dict[tuple[Any, ...], Site] = {}
         self.step_sites: dict[tuple[Any, ...], Site] = {}
 
+    @property
+    def clock(self) -> int:
+        self.settle()
+        return self._clock
+
+    @property
+    def passes(self) -> int:
+        self.settle()
+        return self._passes
+
+    @property
+    def steps(self) -> int:
+        self.settle()
+        return self._steps
+
     def tick(self) -> int:
-        self.clock += 1
-        return self.clock
+        self.settle()
+        self._clock += 1
+        return self._clock
 
     def site(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], Site]) -> Site:
-        """A call site, with this visit counted.
+        """A call site, with this pass or step counted.
 
         Sites are places in source, so they are few; a program that makes new ones without end is not counted exactly.
         """
+        self.settle()
         entry = sites.get(key)
         if entry is None:
             if len(sites) > 10_000:
                 sites.clear()
             entry = sites[key] = Site(key)
         entry.count += 1
+        self._count(sites is self.pass_sites)
         return entry
 
     @property
@@ -122,12 +147,27 @@ class Ledger:
         return len(self._head) >= _HEAD
 
     def add(self, note: Any) -> None:
+        """Adds a full note."""
         if len(self._head) < _HEAD:
             self._head.append(note)
         else:
             self._tail.append(note)
 
+    def add_short(self, site: Site, book: Any, number: int, position: int, retain: bool) -> None:
+        """Adds a short note; only the last ones are."""
+        self._count(book is None)
+        self._clock += 1
+        site.count += 1
+        self._tail.append((self._clock, site, site.count, number, position, retain if book is None else book))
+
+    def _count(self, is_pass: bool) -> None:
+        if is_pass:
+            self._passes += 1
+        else:
+            self._steps += 1
+
     def notes(self) -> list[Any]:
+        self.settle()
         # At once: other threads may be adding. A short note is made whole once: what is found out about it is written there.
         notes = [*self._head, *self._tail]
         known, self._whole = self._whole, {}
@@ -136,13 +176,16 @@ class Ledger:
                 notes[k] = self._whole[short[0]] = known.get(short[0]) or self.whole(short)
         return notes
 
-    def make_whole(self) -> Any:
-        """The last note, if it is a short one, becomes a full one."""
-        self._tail.append(self.whole(self._tail.pop()))
-        return self._tail[-1]
+    def make_whole(self) -> PassNote:
+        """The last short note of a pass becomes a full one."""
+        self.settle()
+        at = next(k for k in reversed(range(len(self._tail))) if _is_short_pass(self._tail[k]))
+        self._tail[at] = self.whole(self._tail[at])
+        return self._tail[at]  # type: ignore[no-any-return]
 
     def looked_at(self, count: int) -> list[PassNote]:
         """The last notes of passes whose graph was looked at, newest first: those are never short."""
+        self.settle()
         found = (n for n in reversed([*self._head, *self._tail]) if isinstance(n, PassNote) and n.walked is not None)
         return list(islice(found, count))
 
@@ -151,3 +194,7 @@ class Ledger:
 
     def step_notes(self) -> list[StepNote]:
         return [n for n in self.notes() if isinstance(n, StepNote)]
+
+
+def _is_short_pass(note: Any) -> bool:
+    return type(note) is tuple and type(note[-1]) is bool

@@ -81,7 +81,7 @@ class Graph:
         used: set[int] = set()
         extra = 1 << 41
         for node in self.nodes:
-            number = self.watcher.number(node)
+            number = self.watcher.leaves.of(node)
             if number in used:
                 number, extra = extra, extra + 1
             used.add(number)
@@ -106,7 +106,7 @@ class Graph:
             inputs = [alive[i] for i in note.inputs or () if i in alive]
             if note.inputs and len(inputs) != len(note.inputs):
                 continue
-            note.walked = frozenset(self.watcher.number(n) for n in executed(graph, inputs))
+            note.walked = frozenset(self.watcher.leaves.of(n) for n in executed(graph, inputs))
 
     def _was_spent(self, node: Any) -> bool | None:
         """Whether a node was spent before this pass. The failing pass itself frees nodes before it fails."""

@@ -191,6 +191,14 @@ class Leaves:
         self._known[id(leaf)] = (weakref.ref(leaf), number)
         return number
 
+    def of(self, node: Any) -> int:
+        """A node's number; for a leaf, the leaf's."""
+        number: int = node._sequence_nr()
+        if number == LEAF:
+            variable = getattr(node, "variable", None)
+            return self.number(variable) if variable is not None else LEAF
+        return number
+
     def _forget(self) -> None:
         """Programs that make leaves without end must not make us grow: the dead ones go, the newest numbers last."""
         self._known = {key: entry for key, entry in list(self._known.items()) if entry[0]() is not None}

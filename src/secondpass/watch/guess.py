@@ -36,7 +36,7 @@ class Guess:
         """The name that held the state of the last iteration, and its node then."""
         own = edges(outputs)
         self.graph = walk_young(own, room())
-        self.roots = tuple(watcher.number(n) for n in own)  # rule 4
+        self.roots = tuple(watcher.leaves.of(n) for n in own)  # rule 4
         self.border = max((n._sequence_nr() for n in own if not is_leaf(n)), default=0)
         if key:
             file, line, _ = key[0]
@@ -53,7 +53,7 @@ class Guess:
             held = self.tensors.get(ast.unparse(root)) if root is not None else None
             if held is not None and held.grad_fn is not None:
                 self.earlier = ((key[0][0], before, key[0][2]), *key[1:])
-                self.roots = (watcher.number(held.grad_fn),)
+                self.roots = (watcher.leaves.of(held.grad_fn),)
                 self.border = held.grad_fn._sequence_nr()
                 return
         if loops:

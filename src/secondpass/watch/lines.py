@@ -36,7 +36,8 @@ _SCAN = 400_000
 
 
 MARK, ENTER = "_sp_mark", "_sp_enter"
-"""What the marks of statements are called in the user's files, and those of functions and loops."""
+"""What the marks of statements are called in the user's files, and those of functions and loops (with the mark of the
+first statement in them, or 0)."""
 
 
 class _Drop:
@@ -82,15 +83,18 @@ class Log:
         self.names = {MARK: self.mark, ENTER: self.enter}
         self.listen(peek or int)  # `int()` is 0: no node yet
 
-    def _markers(self) -> tuple[Callable[[int], None], Callable[[int], None]]:
+    def _markers(self) -> tuple[Callable[[int], None], Callable[[int, int], None]]:
         # Defaults, not names from outside: each look-up saved is time that the user's statements do not pay.
         def mark(i: int, ident=None, main=None, append=None, peek=None) -> None:  # type: ignore[no-untyped-def]
             if ident() == main:
                 append(peek() << 24 | i)
 
-        def enter(i: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None) -> None:  # type: ignore[no-untyped-def]
+        def enter(i: int, j: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None) -> None:  # type: ignore[no-untyped-def]
             if ident() == main:
-                append(peek() << 24 | i)
+                number = peek() << 24
+                append(number | i)
+                if j:
+                    append(number | j)
                 if size() > limit:
                     drop()
 

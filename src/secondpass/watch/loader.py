@@ -34,6 +34,20 @@ def compile_marked(source: bytes | str, file: str, log: Log, shown: str | None =
     return compile(tree, file, "exec", dont_inherit=True)
 
 
+class _Mark(ast.Expr):
+    """The call of a mark."""
+
+    value: ast.Call
+
+
+def _join(enter: _Mark, body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body behind the mark of its beginning. Nothing happens before its first statement: one call marks both."""
+    if body and isinstance(body[0], _Mark) and len(body[0].value.args) == 1:
+        enter.value.args[1] = body[0].value.args[0]
+        body = body[1:]
+    return body
+
+
 class _Marker:
     def __init__(self, log: Log, file: str) -> None:
         self.log, self.file = log, file
@@ -44,11 +58,13 @@ class _Marker:
         tree.body = self.body(tree.body, head=True)
         ast.fix_missing_locations(tree)
 
-    def mark(self, kind: int, at: ast.AST) -> ast.stmt:
+    def mark(self, kind: int, at: ast.AST) -> _Mark:
         line = getattr(at, "lineno", 1)
         i = self.log.add(Statement(kind, self.file, line, self.function, self.loops))
-        name = ENTER if kind in (ENTRY, LOOP) else MARK
-        call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [ast.Constant(i)], []))
+        if kind in (ENTRY, LOOP):
+            call = _Mark(ast.Call(ast.Name(ENTER, ast.Load()), [ast.Constant(i), ast.Constant(0)], []))
+        else:
+            call = _Mark(ast.Call(ast.Name(MARK, ast.Load()), [ast.Constant(i)], []))
         for node in ast.walk(call):
             ast.copy_location(node, at)
             # One line only: a mark that spanned a whole block would shift what debuggers show.
@@ -84,10 +100,10 @@ class _Marker:
             begin = self.mark(LOOP, stmt)
             loops = self.loops
             self.loops = (len(self.log.statements) - 1, *loops)
-            stmt.body = [begin, *self.body(stmt.body)]
+            stmt.body = [begin, *_join(begin, self.body(stmt.body))]
             self.loops = loops
             stmt.orelse = self.body(stmt.orelse)
-            if not isinstance(stmt, ast.While) or any(isinstance(n, ast.Call) for n in ast.walk(stmt.test)):
+            if _computes(stmt):
                 # The test, or the next item, is computed after the body without a mark of its own; and it belongs to no
                 # iteration: the next one has not begun.
                 stmt.body.append(self.mark(STATEMENT, stmt))
@@ -113,9 +129,10 @@ class _Marker:
             rest = stmt.body
         body = self.body(rest)
         if not _yields(stmt) and body:
-            guarded = ast.Try([*body], [], [], [self.mark(END, rest[-1])])
+            entry = self.mark(ENTRY, rest[0])
+            guarded = ast.Try(_join(entry, body), [], [], [self.mark(END, rest[-1])])
             ast.copy_location(guarded, rest[0])
-            body = [self.mark(ENTRY, rest[0]), guarded]
+            body = [entry, guarded]
         stmt.body = [*head, *body]
         self.function, self.loops = outer, loops
 
@@ -123,6 +140,14 @@ class _Marker:
 def _last_name(decorator: ast.expr) -> str:
     node = decorator.func if isinstance(decorator, ast.Call) else decorator
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _computes(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether something may be built between one turn of a loop and the next."""
+    if isinstance(loop, ast.While):
+        return any(isinstance(n, ast.Call) for n in ast.walk(loop.test))
+    call = loop.iter
+    return not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
 
 
 def _yields(function: ast.AST) -> bool:

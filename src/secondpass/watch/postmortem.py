@@ -79,7 +79,7 @@ def _findings(error: BaseException, kind: str) -> tuple[list[Finding], dict[str,
         watcher.ledger.add(before)
         note = PassNote(watcher.ledger.tick(), "backward", key, 0, LEAF - 1, 0)
         note.outcome = "failed"
-        note.roots = tuple(watcher.number(n) for n in edges(outputs))
+        note.roots = tuple(watcher.leaves.of(n) for n in edges(outputs))
         watcher.ledger.add(note)
         failed = Failed(note, outputs, (None, None, None, inputs), error, sys._getframe())
         failed.frames = [f for f, _ in frames]

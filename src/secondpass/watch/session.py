@@ -102,7 +102,7 @@ class Session:
         """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
         if id(error) in self._explained or not Access.fits(error):
             return
-        self.watcher._guarded(self._accessed, error)
+        self.watcher.guarded(self._accessed, error)
 
     def _accessed(self, error: BaseException) -> None:
         access = Access(self.watcher, error)
@@ -120,7 +120,7 @@ class Session:
 
     def finish(self, *, ended: bool) -> None:
         """Looks for what went wrong in silence; a program that failed is told of its failure only."""
-        self.watcher._guarded(self._finish, ended)
+        self.watcher.guarded(self._finish, ended)
 
     def _finish(self, ended: bool) -> None:
         if ended:

@@ -2,18 +2,16 @@
 """The watcher: one patched function, PyTorch's optimizer hooks, and notes.
 
 NOTE [ It must not hurt ]
-1. Everything of ours that runs inside the user's program runs under `_guarded`: a fault becomes one line on stderr, the
+1. Everything of ours that runs inside the user's program runs under `guarded`: a fault becomes one line on stderr, the
    watcher goes to sleep, and the program goes on.
 2. Between events nothing of the user's is referenced: notes hold numbers, names and call sites.
-3. Looking is sampled: the first passes, the first few of every call site, and later half a hundredth of the time.
-4. Passes that our own code runs are not seen (`quiet`).
+3. Passes that our own code runs are not seen (`quiet`).
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -23,19 +21,19 @@ import torch
 from torch.compiler import is_dynamo_compiling
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from .events import Ledger, PassNote, Reused, StepNote
+from .entrance import pass_entrance, step_entrance
+from .events import Ledger, PassNote, StepNote
 from .files import Files
 from .grads import Grads
-from .graph import LEAF, Leaves, edges, is_leaf, room, walk
+from .graph import Leaves, edges
 from .lines import Log
-from .names import look
+from .looks import Looks
 from .steady import Steady
-from .walks import beyond_sums, executed, kept_bytes
 
 __all__ = ["Watcher"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
-_DEEP = 2
+_DEEP, _DRY = 2, 2
 # Gradients are followed through the first passes, and later through a few steps of every so many.
 _FOLLOWED, _EVERY, _WINDOW = 128, 64, 4
 _LONG = 1024
@@ -51,7 +49,8 @@ class Watcher:
         self.ledger = Ledger()
         self.leaves = Leaves()
         self.grads = Grads(self.leaves)
-        self.steady = Steady(self.files, self.ledger, self.grads, log)
+        self.looks = Looks(self.files, self.ledger, self.leaves, self.grads)
+        self.steady = Steady(self.files, self.ledger, self.grads)
         self.failures: list[Any] = []
         self.asleep = False
         self.on_failure: Callable[[Any, BaseException], None] | None = None
@@ -60,10 +59,8 @@ class Watcher:
         """Whether notes may be short; `on_pass` hears only of passes that are noted in full."""
         self._depth = threading.local()
         self._handles: list[Any] = []
-        self._original: Any = None
+        self.original: Any = None
         self._wrapper: Any = None
-        self._spent_time = 0.0
-        self._began = time.perf_counter()
         self._step: StepNote | None = None
         self._following = True
         self._closures = False
@@ -78,11 +75,11 @@ class Watcher:
         """Puts the watcher in place."""
         if self._handles:
             return
-        self._original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
-        self._wrapper = self._wrap()
+        self.original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        self._wrapper = pass_entrance(self)
         torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
         self._handles = [
-            register_optimizer_step_pre_hook(self._step_hook()),
+            register_optimizer_step_pre_hook(step_entrance(self)),
             register_optimizer_step_post_hook(self._after_step),
         ]
 
@@ -94,51 +91,24 @@ class Watcher:
         self.steady.reset()
         top = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         if top is self._wrapper:
-            torch.autograd._engine_run_backward = self._original  # type: ignore[attr-defined]
+            torch.autograd._engine_run_backward = self.original  # type: ignore[attr-defined]
         while (other := getattr(top, "watcher", None)) is not None:
-            if other._original is self._wrapper:
-                other._original = self._original
-            top = other._original
+            if other.original is self._wrapper:
+                other.original = self.original
+            top = other.original
 
-    def _wrap(self) -> Callable[..., Any]:
-        steady, begin = self.steady, self.steady.begin_pass
+    @property
+    def awake(self) -> bool:
+        return bool(self._handles) and not self.asleep
 
-        def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            note = None
-            if steady.left:
-                try:
-                    if begin(t_outputs, args, kwargs):
-                        note = steady
-                except Exception as error:
-                    self._fault(error)
-            if note is None and self._handles and not self.asleep:
-                note = self._guarded(self._enter, t_outputs, args, kwargs)
-            try:
-                result = self._original(t_outputs, *args, **kwargs)
-            except BaseException as error:
-                if note is steady:
-                    steady.in_pass = False
-                if note is not None:
-                    self._guarded(self._failed, note, t_outputs, args, error)
-                raise
-            if note is steady:
-                steady.in_pass = False
-            elif note is not None:
-                self._guarded(self._leave, note)
-            return result
-
-        _engine_run_backward.watcher = self  # type: ignore[attr-defined]
-        return _engine_run_backward
-
-    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+    def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
             return function(*args)
         except Exception as error:
-            self._fault(error)
+            self.fault(error)
             return None
 
-    def _fault(self, error: Exception) -> None:
+    def fault(self, error: Exception) -> None:
         if not self.asleep:
             self.asleep, self.steady.left = True, 0
             self._complain(error)
@@ -156,16 +126,17 @@ class Watcher:
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
-    def _enter(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PassNote | None:
+    def enter(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PassNote | None:
         if torch._C._len_torch_dispatch_stack() and torch._guards.TracingContext.try_get() is not None:
             return None  # a compiler is tracing a backward: no pass of the program's
         depth = getattr(self._depth, "value", 0) + self.steady.within_pass()
         frame: FrameType | None = sys._getframe(3)
         ledger = self.ledger
         site = ledger.site(self.files.key(frame), ledger.pass_sites)
+        site.kind = "backward" if kwargs.get("accumulate_grad", True) else "grad"
         note = PassNote(
             ledger.tick(),
-            "backward" if kwargs.get("accumulate_grad", True) else "grad",
+            site.kind,
             site.key,
             threading.get_ident(),
             _peek(),
@@ -180,23 +151,22 @@ class Watcher:
             note.create = True
         note.iteration = site.count
         roots = edges(outputs if isinstance(outputs, (list, tuple)) else (outputs,))
-        note.roots = tuple([self.number(n) for n in roots])
+        note.roots = tuple([self.leaves.of(n) for n in roots])
         site.root(
             note.entry - note.roots[0] if len(note.roots) == 1 and 0 <= note.roots[0] <= note.entry else -site.count
         )
         if len(args) > 3 and args[3]:
             inputs = edges(args[3])
-            note.inputs = tuple([self.number(n) for n in inputs])
+            note.inputs = tuple([self.leaves.of(n) for n in inputs])
         else:
             inputs = []
-        ledger.passes += 1
         if self._step is not None:
             self._step.inside = self._closures = True
             if self._following and (piled := self.grads.pass_inside(self._step.book)):
                 self._step.again += 1
                 self._step.within = piled
-        if self._worth_a_look(note):
-            self._look(note, frame, roots, inputs)
+        if self.looks.worth(note):
+            self.looks.look(note, frame, roots, inputs)
         if not self._following:
             note.followed = False
         else:
@@ -220,67 +190,7 @@ class Watcher:
             note.when = self.ledger.tick()
             self.ledger.add(step)
 
-    def number(self, node: Any) -> int:
-        """A node's number; for a leaf, the leaf's."""
-        number: int = node._sequence_nr()
-        if number == LEAF:
-            variable = getattr(node, "variable", None)
-            return self.leaves.number(variable) if variable is not None else LEAF
-        return number
-
-    def _worth_a_look(self, note: PassNote) -> bool:
-        if self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
-            # A program with huge graphs gets fewer looks: never more than a tenth of its time.
-            return self._spent_time < 0.5 or self._spent_time < 0.1 * (time.perf_counter() - self._began)
-        return self._spent_time < _SHARE * (time.perf_counter() - self._began)
-
-    def _look(self, note: PassNote, frame: FrameType | None, roots: list[Any], inputs: list[Any]) -> None:
-        began = time.perf_counter()
-        note.shot = look(self.files.frames(frame))
-        for name, optimizer in note.shot.optimizers:
-            self.grads.book(optimizer).name = name
-        held: set[int] = set()
-        for name, module in note.shot.modules:
-            for inner, parameter in module._parameters.items():
-                if parameter is not None:
-                    held.add(self.leaves.call(parameter, f"{name}.{inner}"))
-        self.leaves.held = held or self.leaves.held
-        note.shot.optimizers, note.shot.modules = [], []
-        graph = walk(roots, room() // 2) if self._too_deep < _DEEP else None
-        self._too_deep += graph is None
-        if graph is not None:
-            ran = executed(graph, inputs)
-            note.walked = frozenset(self.number(n) for n in ran)
-            for n in ran if len(self.grads.hand) < 4 else ():
-                if is_leaf(n) and n.variable is not None and not note.inputs:
-                    self.grads.by_hand(self.leaves.number(n.variable), n.variable)
-            note.reused = self._reused(note, graph, ran, roots)
-            if note.retain and not note.create and note.iteration <= 2:
-                note.kept = kept_bytes(graph)
-        self._spent_time += time.perf_counter() - began
-
-    def _reused(self, note: PassNote, graph: dict[Any, Any], ran: set[Any], roots: list[Any]) -> tuple[Reused, ...]:
-        """Nodes that an earlier pass had walked and freed, and that this one walks again."""
-        earlier = [n for n in self.ledger.looked_at(8) if not n.retain and n.thread == note.thread]
-        if not earlier:
-            return ()
-        newest = max(n.entry for n in earlier)
-        old = [n for n in ran if not is_leaf(n) and n._sequence_nr() < newest]
-        again = {n for n in old if any(n._sequence_nr() in (e.walked or ()) for e in earlier)}
-        if not again:
-            return ()
-        bent = beyond_sums(graph, roots)
-        found = []
-        for n in sorted(again, key=lambda n: -n._sequence_nr())[:64]:
-            leaves = tuple(
-                self.leaves.number(x.variable)
-                for x in walk([n], room() // 2) or ()
-                if is_leaf(x) and x.variable is not None
-            )
-            found.append((n._sequence_nr(), n.name(), leaves, n in bent))
-        return tuple(found)
-
-    def _leave(self, note: PassNote) -> None:
+    def leave(self, note: PassNote) -> None:
         self._depth.value = getattr(self._depth, "value", 1) - 1
         note.exit = _peek()
         if note.followed:
@@ -288,7 +198,7 @@ class Watcher:
             if self._step is not None:
                 self.grads.passed_inside(self._step.book)
 
-    def _failed(self, note: Any, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
+    def failed(self, note: Any, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
         if note is self.steady:
             note = self.steady.failed()
         else:
@@ -302,36 +212,18 @@ class Watcher:
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
-    def _step_hook(self) -> Callable[[Any, Any, Any], None]:
-        steady, begin = self.steady, self.steady.begin_step
-
-        def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if is_dynamo_compiling():
-                return  # a compiled step must not trace into us
-            if steady.left:
-                try:
-                    if begin(optimizer):
-                        return
-                except Exception as error:
-                    self._fault(error)
-            if not self.asleep:
-                self._guarded(self._step_begins, optimizer)
-
-        return before_step
-
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         # The end of a step that was noted in short is nothing to us. (The hook stays: to take it away from inside the loop
         # over the hooks would break that loop for those that come after it.)
         if not is_dynamo_compiling() and self._step is not None and not self.asleep:
-            self._guarded(self._step_ends, optimizer)
+            self.guarded(self._step_ends, optimizer)
 
-    def _step_begins(self, optimizer: Any) -> None:
+    def step_begins(self, optimizer: Any) -> None:
         ledger = self.ledger
         book = self.grads.book(optimizer)
         book.site = ledger.site(self.files.key(sys._getframe(3)), ledger.step_sites)
         note = StepNote(ledger.tick(), book.site.key, _peek(), self.log.position() if self.log is not None else 0)
         note.iteration = book.site.count
-        ledger.steps += 1
         note.book = book
         if book.first is None:
             book.first = note.when
@@ -340,6 +232,8 @@ class Watcher:
         else:
             found = self.grads.step_begins(optimizer)
             note.empty, note.stale, note.piled = found["empty"], found["stale"], found["piled"]
+            if book.dry == _DRY:
+                self.looks.curious = 2  # whom do the passes reach, if not what this optimizer owns?
         ledger.add(note)
         self._step = note
 

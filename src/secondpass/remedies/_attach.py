@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import libcst as cst
+
 from ..record import Finding, Remedy
 from ._cached import uncached
+from ._flow import assigned_value, base_of, simple
 from ._patch import diff_of, edits_of
 from ._project import Project
 from ._ways import Way
 
 __all__ = ["attach", "candidates"]
 
+_FORMS = 4
 # What else may be right for a cause, best first, beyond what the cause itself proposed: the proof decides.
 _ALSO: dict[str, tuple[str, ...]] = {
     "repeated-backward": ("recompute", "other"),
@@ -68,7 +72,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         # A cache is no state: what it holds depends on parameters, and to detach it would freeze it.
         if any(True for _ in uncached(finding, finding.carrier.name, project)):
             asked.insert(0, Remedy("recompute", "Recompute", target=finding.carrier.name, place=place))
-    if finding.cause == "hoisted-forward" and finding.carrier and "[" in finding.carrier.name:
+    slot = finding.carrier is not None and "[" in finding.carrier.name and not _outputs(project, finding.carrier.name)
+    if finding.cause == "hoisted-forward" and finding.carrier and slot:
         # A slot of a batch or a rollout: to compute it again would be to collect it again.
         kinds += ["detach"] * ("detach" not in kinds)
         asked = [r for r in asked if r.kind == "detach"] + [r for r in asked if r.kind != "detach"]
@@ -85,7 +90,20 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
             if found.diff not in seen:
                 seen.add(found.diff)
                 out.append(found)
-    return tuple(out)
+    # Many forms of one kind must not keep the other kinds from being tried.
+    rank = {id(r): sum(o.kind == r.kind for o in out[:i]) >= _FORMS for i, r in enumerate(out)}
+    return tuple(sorted(out, key=lambda r: rank[id(r)]))
+
+
+def _outputs(project: Project, name: str) -> bool:
+    """Whether a name is several outputs of one forward, `weights = net(x)`: no store, although it has slots."""
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            value = assigned_value(statement, base_of(name))
+            callees = project.callees(value) if isinstance(value, cst.Call) else []
+            if callees and all(f.name.value in {"forward", "__call__"} for _, f in callees):
+                return True
+    return False
 
 
 def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy]:

@@ -115,8 +115,10 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
     local = {w for s in chosen for w in written(s)}
     own = {w for s in simple(body) for w in written(s)} | set(parameters_of(scope))
     free = {n for s in chosen for n in names_read(s) if "." not in n and "[" not in n} - local
-    if any(n in own and n != "self" and n not in known for n in free):
+    kept = sorted(n for n in free if n in own and n != "self" and n not in known)
+    if kept and not _can_keep(source, scope, name, kept):
         return
+    known |= {n: f"self.{n}" for n in kept}
     lines = [substituted(line, known) for statement in chosen for line in lines_of(source, statement)]
     for where, using in project.scopes(finding.failed, finding.used, finding.freed):
         if using is scope or where.file != source.file:
@@ -133,16 +135,29 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
                 continue
             way = Way(title=f"Compute `{name}` again in every turn", safe=True, why=_WHY)
             way.patch.insert_before(where, anchor, lines)
+            way.patch.insert_before(source, chosen[0], [f"self.{n} = {n}" for n in kept])
             if not _read_elsewhere(project, name, using, scope):
                 for statement in starts[-1:]:
                     way.patch.delete(source, statement)
             yield way
     if name.startswith("self."):
-        yield from _where_read(source, scope, name, chosen, lines)
+        yield from _where_read(source, scope, name, chosen, lines, kept)
+
+
+def _can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:
+    """Whether arguments of a method can be kept on the object: nothing else has these names, nobody changes them."""
+    owner = source.class_of(scope)
+    if owner is None or not name.startswith("self.") or not set(names) <= set(parameters_of(scope)):
+        return False
+    changed = {w for s in simple(source.body(scope)) for w in written(s)}
+    used = {n.attr.value for n in walk(owner) if isinstance(n, cst.Attribute)} | {
+        f.name.value for f in source.functions if source.class_of(f) is owner
+    }
+    return not set(names) & (changed | used)
 
 
 def _where_read(
-    source: Source, scope: Scope, name: str, chosen: list[cst.BaseStatement], lines: list[str]
+    source: Source, scope: Scope, name: str, chosen: list[cst.BaseStatement], lines: list[str], kept: list[str]
 ) -> Iterator[Way]:
     """An attribute that other methods of its class read: computed in each of them, before it is read."""
     methods = [f for f in source.functions if f is not scope and source.class_of(f) is source.class_of(scope)]
@@ -157,6 +172,7 @@ def _where_read(
             found.append(f"`{method.name.value}`")
     if found:
         way.title = f"Compute `{name}` in {' and '.join(found)}"
+        way.patch.insert_before(source, chosen[0], [f"self.{n} = {n}" for n in kept])
         for statement in movable(source, chosen, source.body(scope), (0, len(source.text))):
             way.patch.delete(source, statement, comments=True)
         yield way

@@ -32,6 +32,7 @@ _PUTS = {
     "remember",
     "save",
 }
+_CONTAINERS = {"dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Queue"}
 
 
 def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -> Iterator[tuple[Patch, str]]:
@@ -182,6 +183,8 @@ def _wrap(
         return _wrap(project, patch, source, node.elt, None, suffix)
     if isinstance(node, cst.DictComp):
         return _wrap(project, patch, source, node.value, None, suffix)
+    if isinstance(node, cst.Call) and (dotted(node.func) or "").rpartition(".")[2] in _CONTAINERS:
+        return ""  # an empty one to put things into
     if isinstance(node, cst.Call) and _is_record(project, node):
         wrapped = [_wrap(project, patch, source, a.value, tracked, suffix) for a in node.args]
         return next((w for w in wrapped if w), "")

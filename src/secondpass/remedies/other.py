@@ -63,8 +63,9 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
     for where, scope in project.scopes(finding.failed):
         first = project.sites(where, scope, finding.freed)
         second = project.sites(where, scope, finding.failed)
-        if first and second:
-            stretch = where.order(first[0]), where.order(second[-1])
+        if second:
+            # Where the first pass cannot be told in the text, it may have come before anything here.
+            stretch = where.order(first[0]) if first else -1, where.order(second[-1])
             if any(
                 stretch[0] < where.order(s) < stretch[1] and method_call(s, "step", "zero_grad")
                 for s in simple(where.body(scope))

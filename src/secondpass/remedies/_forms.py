@@ -19,6 +19,7 @@ __all__ = ["detached", "guess"]
 
 _FORMS = {
     "tensor": "{n} = {n}.detach()",
+    "leaf": "{n} = {n}.detach().requires_grad_()",
     "tuple": "{n} = tuple(part.detach() for part in {n})",
     "list": "{n} = [part.detach() for part in {n}]",
     "dict": "{n} = {{key: value.detach() for key, value in {n}.items()}}",
@@ -72,6 +73,8 @@ def _guess(project: Project, name: str) -> list[str]:
     keys = "".join("d" if k[:1] in {"'", '"'} else "t" for k in re.findall(r"\[([^\]]*)\]", name))
     if len(keys) > 1:
         return [*_NESTED.get(keys, []), "tuples"]
+    if any(_differentiated(source, name) for source in project.sources):
+        return ["leaf", "tensor"]
     hint, name = _hint(project, name), base_of(name)
     votes = dict.fromkeys(_ORDER, 0)
     wanted = plain(name)
@@ -86,6 +89,19 @@ def _guess(project: Project, name: str) -> list[str]:
     for form in hint:
         votes[form] += 100
     return sorted(_ORDER, key=lambda f: (-votes[f], _ORDER.index(f)))
+
+
+def _differentiated(source: Source, name: str) -> bool:
+    """Whether a gradient is asked for by name: `autograd.grad(loss, theta)`, `theta.grad`."""
+    for node in walk(source.module):
+        if isinstance(node, cst.Call) and (dotted(node.func) or "").rpartition(".")[2] == "grad" and len(node.args) > 1:
+            inputs = node.args[1].value
+            asked = [e.value for e in inputs.elements] if isinstance(inputs, cst.Tuple | cst.List) else [inputs]
+            if any(dotted(a) == name for a in asked):
+                return True
+        if isinstance(node, cst.Attribute) and node.attr.value == "grad" and dotted(node.value) == name:
+            return True
+    return False
 
 
 def _hint(project: Project, name: str) -> list[str]:

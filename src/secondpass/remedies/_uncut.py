@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._flow import dotted
+from ._flow import assigned_value, dotted, simple
 from ._patch import Patch
 from ._source import Source, walk
 
@@ -116,9 +116,17 @@ def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, 
                 span, new = source.span(part), _replacement(source, part)
                 text = text[: span.start - start] + (new[1] if new else "") + text[span.end - start :]
         text = f"torch.stack({text})"
+    elif isinstance(value, cst.Name) and _is_list(source, node, value.value):
+        text = f"torch.stack({text})"
     if isinstance(value, cst.BaseNumber | cst.BaseString):
         return None
     return node, text, f"`{name}(...)`"
+
+
+def _is_list(source: Source, node: cst.CSTNode, name: str) -> bool:
+    """Whether a name is made as a list in the function around a node."""
+    values = [assigned_value(s, name) for s in simple(source.body(source.scope(node)))]
+    return any(isinstance(v, cst.List | cst.ListComp) for v in values)
 
 
 def _branch(source: Source, node: cst.IfExp) -> tuple[cst.CSTNode, str, str] | None:

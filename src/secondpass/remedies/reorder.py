@@ -46,10 +46,20 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
         for site in project.sites(source, scope, finding.failed)[-1:]:
             block = source.block(site)
             before = [
-                s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)
+                s
+                for s in block
+                if source.order(s) < source.order(site)
+                and not isinstance(s, cst.FunctionDef | cst.ClassDef)
+                and project.leads_to(source, s, finding.freed)
             ]
             for write in before[-1:]:
                 steps = method_call(write, "step") is not None
+                if steps and any(source.order(s) > source.order(site) and _same(source, s, write) for s in block):
+                    way = Way(title="Step once, behind the last pass", safe=False)
+                    way.why = "both losses' gradients are there when the step is made"
+                    way.patch.delete(source, write)
+                    yield way
+                    continue
                 way = Way(title=f"Move `{source.code(write).splitlines()[0]}` behind the pass", safe=not steps)
                 way.why = "the pass then sees the values that its forward was computed with"
                 if steps:
@@ -57,6 +67,10 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                 if steps:
                     _clear_first(way, source, block, write, site)
                 yield _move(way, source, write, _past_updates(source, site) if not steps else site, after=True)
+
+
+def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:
+    return isinstance(one, cst.SimpleStatementLine) and source.code(one).strip() == source.code(other).strip()
 
 
 def _passes_first(finding: Finding, project: Project) -> Iterator[Way]:

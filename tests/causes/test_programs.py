@@ -17,9 +17,13 @@ CASES = sorted(p.parent for p in (ROOT / "tests" / "cases").glob("*/key.json"))
 
 # What the specification's trace does not tell.
 MISSES = {
+    "futures-nobody-asks": "what other threads do",
     "gating-branch-forgotten": "which of a network's parts ran",
     "hand-written-descent-keeps-grad": "steps by hand: only optimizers announce theirs",
+    "hooks-registered-every-step": "what hooks hold",
     "metrics-by-step-in-module-dict": "what modules hold whose code is not running",
+    "restart-with-a-fresh-network": "parameters that were reached once and then no more",
+    "update-through-data-keeps-adding": "steps by hand: only optimizers announce theirs",
     "workers-share-one-context": "what other threads do",
 }
 

@@ -37,7 +37,12 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
         stmt = source.statement(place.line)
         if stmt is None:
             return False
-        if depth == 0 or tainted:
+        if depth:
+            # Out of a function comes what it returns, and what it puts into an object's attributes.
+            tainted = {t for t in tainted if t.startswith(_RETURNED) or "." in t}
+            if not tainted:
+                return False
+        if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
             inner = _calls_of(stmt, first.stack[depth - 1].function) if depth and pure else set()
             if inner and _leaves_arithmetic(stmt, inner):
                 return False

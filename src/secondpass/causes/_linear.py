@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..record import Node
 
-__all__ = ["LINEAR", "SUMMING", "is_linear"]
+__all__ = ["ADDING", "LINEAR", "SUMMING", "is_linear"]
 
 LINEAR = (
     "Add",
@@ -42,6 +42,10 @@ LINEAR = (
 
 SUMMING = tuple(name for name in LINEAR if name not in ("Mul", "Neg", "RSub", "Rsub", "Index"))
 """Linear operations that a sum of losses is made of. A product with something else makes another loss of it."""
+
+
+ADDING = ("Add", "Sub", "RSub", "Rsub", "Mul", "Div", "Neg")
+"""Linear operations that leave a single number a single number."""
 
 
 def is_linear(node: Node) -> bool:

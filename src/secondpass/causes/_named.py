@@ -47,6 +47,7 @@ class Named(Border):
     def carrier(self, prefer: str = "now") -> Carrier | None:
         """What brings the entry into the new graph, as the source writes it."""
         groups = [self.bound_now, self.bound_then] if prefer == "now" else [self.bound_then, self.bound_now]
+        groups = [[s for s in group if not self._ended(s)] for group in groups] + groups
         written = [name for e in self.entries for name in self.built_by(e)]
         for group in groups:
             best = sorted(group, key=lambda s: _plainness(s.name, written))
@@ -62,6 +63,22 @@ class Named(Border):
         if written:
             return Carrier(written[0], "attribute" if "." in written[0] else "slot" if "[" in written[0] else "local")
         return None
+
+    def _ended(self, seen: Sighting) -> bool:
+        """Whether a name is a local of a function that was called anew in each turn of the loop between the passes: it
+        cannot have brought anything from one to the next."""
+        return seen.kind == "local" and seen.function in self._called_anew
+
+    @cached_property
+    def _called_anew(self) -> set[str]:
+        loop = self._advanced
+        if loop is None:
+            return set()
+        for depth, place in enumerate(self.used.stack):
+            source = source_of(self.trace, place) if place.file == loop.file else None
+            if source is not None and source.function(place.line) is source.function(loop.line):
+                return {p.function for p in self.used.stack[:depth]}
+        return set()
 
     @cached_property
     def _assignments(self) -> frozenset[str]:
@@ -105,7 +122,21 @@ class Named(Border):
             before = [n for n in lines if n < place.line]
             if lines:
                 return Place(place.file, max(before or lines), place.function)
-        return None
+        return self._assigned_in(name, {s.function for s in self.sightings(node) if s.name == name})
+
+    def _assigned_in(self, name: str, functions: set[str]) -> Place | None:
+        """The one line that assigns a name in some functions, or the only one in the whole program."""
+        found: list[Place] = []
+        others: list[Place] = []
+        for file in self.trace.sources:
+            source = source_of(self.trace, Place(file, 1))
+            for node in ast.walk(source.tree) if source is not None else ():
+                if isinstance(node, ast.stmt) and source is not None and name in map(ast.unparse, assigned(node)):
+                    function = getattr(source.function(node.lineno), "name", "<module>")
+                    inside = any(f.rpartition(".")[2] == function for f in functions)
+                    (found if inside else others).append(Place(file, node.lineno, function))
+        chosen = found or others
+        return chosen[0] if len(chosen) == 1 else None
 
 
 def _flow(source: Source, targets: set[str], line: int) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..record import Loop, Node, Step, Trace
 from ._border import kept_from_before
-from ._linear import SUMMING, is_linear
+from ._linear import ADDING, SUMMING, is_linear
 from ._named import Named
 
 __all__ = ["Reuse", "reuses"]
@@ -24,6 +24,10 @@ def reuses(trace: Trace) -> list[Reuse]:
         if failure.kind == "backward-twice" or (failure.kind == "inplace" and kept_from_before(trace, node, used)):
             found.append(Reuse(trace, failure, used, node))
     return found
+
+
+def _is_sum(node: Node) -> bool:
+    return node.op.startswith(("Add", "Sub", "Rsub", "RSub"))
 
 
 class Reuse(Named):
@@ -137,6 +141,25 @@ class Reuse(Named):
     def scaled_to_root(self) -> bool:
         """The same with scalings allowed: a moving average of losses."""
         return all(is_linear(n) for n in self.new if self._leads_to_entry(n))
+
+    @cached_property
+    def added_again(self) -> bool:
+        """Whether the entry is a number that every turn of the same code adds to, and that is only added to the root:
+        what reduces or rearranges would take more than a number, and a product with another history is no sum."""
+        way = [n for n in self.new if self._leads_to_entry(n)]
+        return (
+            self.recurs
+            and self.same_site
+            and all(n.op.partition("Backward")[0] in ADDING and (_is_sum(n) or len(n.parents or ()) < 2) for n in way)
+        )
+
+    @cached_property
+    def one_term(self) -> bool:
+        """Whether the root has new terms that do not come by way of what was added to the entry."""
+        through = {n.number for n in self.new if self._leads_to_entry(n)}
+        sums = {k for k in through if (n := self.walked[k]).place is not None and n.place == self.entry.place}
+        behind = {n.number for n in self.trace.history(*sums)}
+        return bool(sums) and any(n.number not in behind for n in self.fresh)
 
     def _leads_to_entry(self, node: Node) -> bool:
         wanted = {e.number for e in self.entries}

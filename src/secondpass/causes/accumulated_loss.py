@@ -95,7 +95,7 @@ def fits(reuse: Reuse) -> bool:
         reuse.later
         and bool(reuse.new)
         and (reuse.linear_to_root if not reuse.recurs else reuse.scaled_to_root)
-        and reuse.entry_was_loss
+        and (reuse.entry_was_loss or reuse.added_again)
     )
 
 
@@ -134,6 +134,8 @@ def explain(reuse: Reuse) -> Finding:
     )
     # Several losses a pass are a sum that should start anew; one loss a pass is a log of them.
     summed = (root == name or (name and root == name.rpartition(".")[2])) and not _one_each(reuse)
+    # What is one term among others is there to be trained on.
+    summed = summed or reuse.one_term
     return about_reuse(
         CODE, "accumulated-loss", reuse, message, carrier, [own, number] if summed else [number, own], accumulator=name
     )

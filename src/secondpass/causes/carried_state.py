@@ -82,6 +82,7 @@ from __future__ import annotations
 
 from ..record import Finding
 from ._finding import about_reuse, iterations, quoted, remedy
+from ._once import kept_once
 from ._reuse import Reuse
 
 CODE = "SP103"
@@ -94,8 +95,10 @@ def fits(reuse: Reuse) -> bool:
     """The entry was built by an earlier iteration (or call) of the code that uses it."""
     if reuse.deepens and reuse.updated is not True:
         return False  # layer upon layer of one forward, with a loss at each
-    if reuse.recurs or reuse.crossed is not None:
+    if reuse.recurs:
         return True
+    if reuse.crossed is not None:
+        return not kept_once(reuse)  # nothing is carried on: the one value is used again and again
     if reuse.outside is not None or reuse.freed is None:
         return False
     if reuse.recalled:
@@ -113,7 +116,11 @@ def explain(reuse: Reuse) -> Finding:
         span = f"the history of iteration {when['built_iteration']} into iteration {when['used_iteration']}"
     else:
         span = "the history of one iteration into the next"
-    gone = "and the weights it was made with have changed since" if reuse.changed else "and a backward had already freed it"
+    gone = (
+        "and the weights it was made with have changed since"
+        if reuse.changed
+        else "and a backward had already freed it"
+    )
     message = f"{shown} carries {span}, {gone}."
     remedies = [
         remedy(

@@ -73,9 +73,10 @@ did, as here, nothing is said.
 
 from __future__ import annotations
 
-from ..record import Finding
+from ..record import Carrier, Finding
 from ._finding import about_reuse, quoted, remedy
 from ._moves import steps_in_loop
+from ._once import kept_once
 from ._reuse import Reuse
 
 CODE = "SP104"
@@ -90,28 +91,27 @@ def fits(reuse: Reuse) -> bool:
         return False
     if reuse.updated is False and not (reuse.outside is not None and steps_in_loop(reuse.trace, reuse.outside)):
         return False
-    if reuse.outside is not None:
+    if reuse.outside is not None or (reuse.crossed is not None and kept_once(reuse)):
         return True
     return reuse.recalled and not reuse.built_in_call
 
 
 def explain(reuse: Reuse) -> Finding:
     """It depends on parameters, so it must be computed where they change."""
-    carrier = reuse.carrier()
+    kept = kept_once(reuse) if reuse.outside is None and reuse.crossed is not None else ""
+    carrier = Carrier(kept, "attribute" if "." in kept else "local") if kept else reuse.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "part of the graph")
     function = reuse.used.place.function if reuse.used.place is not None and reuse.outside is None else ""
     where = quoted(function, "the loop")
-    message = (
-        f"{shown} is computed once, outside {where}; the first backward freed its graph, "
-        "and the next one needs it again."
-    )
+    first = f"{shown} is computed once and then kept" if kept else f"{shown} is computed once, outside {where}"
+    message = f"{first}; the first backward freed its graph, and the next one needs it again."
     if reuse.changed:
-        message = f"{shown} is computed once, outside {where}; the weights that its graph needs have changed since."
+        message = f"{first}; the weights that its graph needs have changed since."
     remedies = [
         remedy(
             "recompute",
-            f"compute {shown} inside {where}",
+            f"compute {shown} in every forward" if kept else f"compute {shown} inside {where}",
             "It depends on parameters that change with every step, so it has to be computed again each time.",
             target=name,
             place=reuse.entry.place,

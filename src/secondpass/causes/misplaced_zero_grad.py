@@ -73,7 +73,7 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from ..record import Finding, Pass, Place, Step, Trace
+from ..record import Finding, Owner, Pass, Place, Step, Trace
 from ._finding import quoted, remedy
 from ._silent import warning
 from ._source import source_of
@@ -83,6 +83,7 @@ TITLE = "gradients are wiped before the step uses them"
 REMEDIES = ("reorder",)
 
 _TIMES = 3
+_SHOWN = ("autograd.grad", "norm(", ".item(", "float(", "print(", "zero_", "clip_")
 
 
 def diagnose(trace: Trace) -> list[Finding]:
@@ -93,7 +94,45 @@ def diagnose(trace: Trace) -> list[Finding]:
     found = [
         _explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))
     ]
-    return found or _wasted(trace)
+    return found or _wasted(trace) or _always_lost(trace)
+
+
+def _always_lost(trace: Trace) -> list[Finding]:
+    """Parameters that passes do give gradients to, but never their own optimizer's last pass before its step: its
+    clearing has always come in between. (What is cleared after that last pass is kept from moving on purpose.)"""
+    if not trace.ended or any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    found = []
+    for owner in trace.owners:
+        others = {n for o in trace.owners if o is not owner for n in set(o.leaves) - set(o.never)}
+        reached = [p for p in trace.passes if p.when > (owner.first or 0) and p.kind == "backward" and not p.nested]
+        held = {n for s in trace.steps if s.leaves == owner.leaves for n in s.empty}
+        lost = set(owner.never) - others - held
+        hits = [p for p in reached if lost & (p.walked or frozenset())]
+        if owner.steps > _TIMES and len(hits) >= _TIMES and lost != set(owner.leaves):
+            found.append(
+                _lost(trace, owner, sorted(trace.nodes[n].leaf or "" for n in lost if n in trace.nodes), hits[-1])
+            )
+    return found[:1]  # networks that are alike make the same mistake
+
+
+def _lost(trace: Trace, owner: Owner, names: list[str], one: Pass) -> Finding:
+    shown = quoted(next((n for n in names if n), ""), "some parameters")
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    message = (
+        f"{shown}{more} get gradients only from passes before {quoted(owner.name, 'their optimizer')} clears them for "
+        "its own: no step ever uses them, and they never change."
+    )
+    remedies = [
+        remedy(
+            "reorder",
+            "clear all gradients before the first backward, and make all steps after the last one",
+            "A step can only apply gradients that are still there.",
+            target=owner.name,
+            place=one.place,
+        )
+    ]
+    return warning(CODE, "misplaced-zero-grad", message, _cleared_at(trace, one), remedies, used=one.place)
 
 
 def _wasted(trace: Trace) -> list[Finding]:
@@ -113,7 +152,8 @@ def _wasted(trace: Trace) -> list[Finding]:
     for passes in sites.values():
         lost = [p for p in passes if p.wasted]
         used = [p for p in passes if not p.wasted]
-        if len(lost) >= 2 * _TIMES and len(used) >= _TIMES and len(lost) >= len(used):
+        often = len(lost) >= 2 * _TIMES and len(used) >= _TIMES and len(lost) >= len(used)
+        if often and not _taken(trace, passes[0]):
             message = (
                 f"{len(lost)} of {len(passes)} backward passes were in vain: their gradients were "
                 "cleared before a step used them."
@@ -132,6 +172,24 @@ def _wasted(trace: Trace) -> list[Finding]:
                 )
             )
     return found
+
+
+def _taken(trace: Trace, one: Pass) -> bool:
+    """Whether the function around a pass takes the gradients for itself (`grads.append(p.grad.clone())`): then they are
+    not lost when they are cleared. A norm that is only shown does not count."""
+    for place in one.stack[:2]:
+        source = source_of(trace, place)
+        for stmt in ast.walk(source.function(place.line)) if source is not None else ():
+            if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)):
+                text = ast.unparse(stmt)
+                reads = any(_is_read(n) for n in ast.walk(stmt))
+                if reads and not any(word in text for word in _SHOWN):
+                    return True
+    return False
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load)
 
 
 def _cleared_at(trace: Trace, one: Pass) -> Place | None:

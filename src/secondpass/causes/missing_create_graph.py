@@ -99,9 +99,17 @@ def fits(reuse: Reuse) -> bool:
 def taken_without(trace: Trace, later: Pass) -> Pass | None:
     """The gradient, taken without a graph of its own, that a later pass starts from."""
     before = [
-        p for p in trace.passes if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok"
+        p
+        for p in trace.passes
+        if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok" and _of_trained(trace, p)
     ]
     return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
+
+
+def _of_trained(trace: Trace, first: Pass) -> bool:
+    """Whether a graph of the gradient would lead to anything that an optimizer owns."""
+    owned = {n for o in trace.owners for n in o.leaves}
+    return not owned or first.behind is None or bool(first.behind & owned)
 
 
 def diagnose(trace: Trace) -> list[Finding]:

@@ -84,6 +84,7 @@ import re
 
 from ..record import Carrier, Finding, Place, Sighting
 from ._finding import about_reuse, quoted, remedy
+from ._once import kept_by_decorator, kept_once
 from ._reuse import Reuse
 from ._source import assigned, source_of
 
@@ -105,7 +106,6 @@ _STORING = {
     "setdefault",
     "remember",
 }
-_KEEPING = {"cache", "lru_cache", "cached_property"}
 _HOLDING = {"TensorDataset", "DataLoader", "deque", "ReplayBuffer"}
 
 
@@ -113,8 +113,8 @@ def fits(reuse: Reuse) -> bool:
     """The entry lies in a container across iterations, and nothing is built on from it."""
     if reuse.recurs or not reuse.new or _builds_on_itself(reuse):
         return False
-    if reuse.crossed is not None and _memo(reuse):
-        return True
+    if reuse.crossed is not None and kept_by_decorator(reuse) is not None:
+        return not kept_once(reuse)
     if reuse.crossed is None and reuse.outside is None and not reuse.recalled:
         return False
     if reuse.crossed is None and reuse.updated is False and not reuse.steps_between:
@@ -123,18 +123,6 @@ def fits(reuse: Reuse) -> bool:
     if reuse.crossed is not None:
         return (bool(slots) and bool(reuse.bound_all_along)) or (not reuse.rebound and _stored_by_source(reuse))
     return _stored_by_source(reuse) or any(_is_store(s) for s in slots)
-
-
-def _memo(reuse: Reuse) -> str:
-    """The function around the entry whose results a decorator keeps and hands out again."""
-    for place in reuse.entry.stack:
-        source = source_of(reuse.trace, place)
-        function = source.function(place.line) if source is not None else None
-        for decorator in getattr(function, "decorator_list", ()):
-            called = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if ast.unparse(called).rpartition(".")[2] in _KEEPING:
-                return str(getattr(function, "name", ""))
-    return ""
 
 
 def _is_store(seen: Sighting) -> bool:
@@ -194,8 +182,8 @@ def _stored_by_source(reuse: Reuse) -> bool:
 
 def explain(reuse: Reuse) -> Finding:
     """What is stored is data."""
-    memo = _memo(reuse) if reuse.crossed is not None else ""
-    carrier = Carrier(f"{memo}(...)", "slot") if memo else reuse.carrier()
+    memo = kept_by_decorator(reuse) if reuse.crossed is not None else None
+    carrier = Carrier(f"{memo.name}(...)", "slot") if memo is not None else reuse.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a stored tensor")
     message = (
@@ -223,6 +211,6 @@ def explain(reuse: Reuse) -> Finding:
             place=reuse.entry.place,
         ),
     ]
-    if memo:  # what computes it is being trained: to keep the values would be to keep them from before
+    if memo is not None:  # what computes it is being trained: to keep the values would be to keep them from before
         remedies.reverse()
     return about_reuse(CODE, "stored-history", reuse, message, carrier, remedies)

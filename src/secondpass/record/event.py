@@ -57,6 +57,8 @@ class Pass:
     """Whether it ran inside another pass (checkpoint, a hook)."""
     wasted: bool | None = False
     """Whether its gradients were cleared before any step used them."""
+    behind: frozenset[int] | None = None
+    """Of a `grad`: the leaves behind its roots, those that it did not walk to included."""
 
     @property
     def frees(self) -> bool:

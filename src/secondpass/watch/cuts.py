@@ -26,7 +26,7 @@ from .lines import Log
 __all__ = ["find_cuts"]
 
 _METHODS = {
-    "detach": "detach", "item": "item", "numpy": "numpy", "tolist": "item", "argmax": "argmax", "argmin": "argmax",
+    "detach": "detach", "state_dict": "detach", "item": "item", "numpy": "numpy", "tolist": "item", "argmax": "argmax", "argmin": "argmax",
     "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "byte": "cast", "gt": "compare", "lt":
     "compare",
     "ge": "compare", "le": "compare", "eq": "compare", "ne": "compare", "multinomial": "sample", "sample": "sample",
@@ -37,6 +37,7 @@ _FUNCTIONS = {
     "asarray": "numpy", "float": "item", "argmax": "argmax", "topk": "argmax",
 }  # fmt: skip
 _SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled")
+_PARAMETERS = ("parameters", "named_parameters", "state_dict")
 _DEPTH = 200
 
 
@@ -131,7 +132,7 @@ class _Search:
         """The statement that gave a name its value."""
         body = at.call.body
         for one in reversed(body[: body.index(at)] if at in body else body):
-            if defines(one, name):
+            if defines(one, name) or _put_into(one.node, name) is not None:
                 return one
         if "." in name:
             suffix = name[name.index(".") :]
@@ -162,10 +163,12 @@ class _Search:
 
     def statement(self, one: Executed, name: str, depth: int) -> _Found | None:
         """Rules 1 and 2."""
-        value = getattr(one.node, "value", None) or getattr(one.node, "iter", None)
+        value = _put_into(one.node, name) or getattr(one.node, "value", None) or getattr(one.node, "iter", None)
         if value is None:
             return None
         kind = cut_kind(value)
+        if kind in ("data", "detach") and _of_parameters(value):
+            return _Found(kind, name, one)
         if one.built_itself:
             return _Found(kind, name, one) if kind is not None else None
         for call in reversed(one.inner):
@@ -250,7 +253,6 @@ class _Search:
         made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
         return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
 
-
     def frozen(self) -> _Found | None:
         """Where the parameters were told not to require a gradient."""
         for one in backwards(self.ran):
@@ -283,6 +285,21 @@ def _reads(expr: ast.AST) -> list[str]:
         else:
             todo += list(ast.iter_child_nodes(node))
     return list(dict.fromkeys(found))
+
+
+def _put_into(stmt: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement puts into a container: `losses.append(loss)`."""
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+        if call.func.attr in ("append", "extend", "add") and ast.unparse(call.func.value) == name:
+            return call.args[0]
+    return None
+
+
+def _of_parameters(expr: ast.AST) -> bool:
+    """Whether an expression goes over a module's parameters: they have no history, but are where it begins."""
+    calls = (n for n in ast.walk(expr) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    return any(c.func.attr in _PARAMETERS for c in calls if isinstance(c.func, ast.Attribute))
 
 
 def _is_chain(node: ast.AST) -> bool:

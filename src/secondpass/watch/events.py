@@ -43,7 +43,7 @@ class PassNote:
     @property
     def in_main_thread(self) -> bool:
         """Whether the log of statements tells of what its thread did."""
-        return self.thread == threading.main_thread().ident
+        return self.thread in (0, threading.main_thread().ident)
 
     def __init__(self, when: int, kind: str, key: tuple[Any, ...], thread: int, entry: int, position: int) -> None:
         self.when, self.kind, self.key = when, kind, key

@@ -91,13 +91,29 @@ def _spread(groups: list[dict[str, Any]]) -> list[torch.Tensor]:
 class _Hand:
     """What is known of a leaf that no optimizer owns, as the last pass left it."""
 
-    __slots__ = ("ref", "state", "thread", "version")
+    __slots__ = ("looks", "ref", "state", "thread", "values", "version")
 
     def __init__(self, ref: Any) -> None:
         self.ref = ref
         self.thread = get_ident()
         self.version: int | None = None
         self.state: tuple[int, int] | None = None
+        self.values: tuple[float, float] | None = None
+        """Two numbers of the leaf's own values: a change through `.data` moves no version."""
+        self.looks = _LOOKS
+
+    def moved(self, leaf: torch.Tensor) -> bool:
+        """Whether somebody has changed the leaf since the last pass."""
+        if self.version is None or leaf._version > self.version:
+            return self.version is not None
+        return self.values is not None and _numbers(leaf.detach()) != self.values
+
+    def note(self, leaf: torch.Tensor) -> None:
+        """What the leaf is like at the end of a pass."""
+        self.version = leaf._version
+        self.state = _state(leaf.grad) if leaf.grad is not None else None
+        self.values = _numbers(leaf.detach()) if self.looks > 0 and leaf.grad is not None else None
+        self.looks -= 1
 
 
 def _state(grad: torch.Tensor) -> tuple[int, int]:
@@ -122,6 +138,14 @@ def _sample(grad: torch.Tensor) -> torch.Tensor:
     while part.dim() and part.numel() > _SAMPLE:
         part = part[:: -(-part.numel() // _SAMPLE)] if len(part) > 1 else part[0]
     return part
+
+
+def _numbers(values: torch.Tensor) -> tuple[float, float] | None:
+    """Two numbers that tell tensors apart."""
+    if not _readable(values):
+        return None
+    flat = _sample(values).double()
+    return float(flat.sum()), float(flat.abs().sum())
 
 
 class Grads:
@@ -162,7 +186,7 @@ class Grads:
         moved, piled = [], []
         for number, hand in self.hand.items():
             leaf = hand.ref()
-            if leaf is None or hand.version is None or leaf._version <= hand.version or hand.thread != get_ident():
+            if leaf is None or hand.thread != get_ident() or not hand.moved(leaf):
                 continue
             moved.append(number)
             grad = leaf.grad
@@ -175,7 +199,7 @@ class Grads:
         for _, book in list(self.by_identity.values()):
             book.forget()
         for hand in self.hand.values():
-            hand.version = hand.state = None
+            hand.version = hand.state = hand.values = None
 
     def pass_begins(self) -> bool:
         """Says whether the gradients of the pass before were cleared without any step having used them."""
@@ -218,8 +242,7 @@ class Grads:
         for hand in self.hand.values():
             leaf = hand.ref()
             if leaf is not None and hand.thread == get_ident():
-                hand.version = leaf._version
-                hand.state = _state(leaf.grad) if leaf.grad is not None else None
+                hand.note(leaf)
         for book in self._own():
             book.passes += 1
             for number, grad in book.grads():
@@ -270,11 +293,8 @@ class Grads:
         if book.digests <= 0:
             return None
         book.digests -= 1
-        if not _readable(grad):
-            return None
-        flat = _sample(grad).double()
-        total, size = float(flat.sum()), float(flat.abs().sum())
-        return (total, size) if size else None
+        numbers = _numbers(grad)
+        return numbers if numbers is not None and numbers[1] else None
 
     def _wiped(self, book: _Book, number: int, grad: torch.Tensor) -> bool:
         """Whether a gradient that a pass had filled is all zeros again."""

@@ -19,6 +19,7 @@ __all__ = ["build"]
 
 _NODES = 20_000
 _RECENT = 6
+_FAR = 20_000
 
 
 def build(watcher: Watcher, graph: Graph | None = None, *, ended: bool = False) -> Trace:
@@ -35,7 +36,8 @@ class _Builder:
         self.positions: dict[Any, int] = {}
         log = watcher.log
         if log is not None:
-            for node in self.chosen:
+            # Nodes that other threads build have no line: see NOTE [ Reading the log ].
+            for node in self.chosen if graph is not None and graph.failed.note.in_main_thread else ():
                 if not is_leaf(node) and graph is not None and graph.number[node] < 1 << 41:
                     at = log.find(node._sequence_nr())
                     if at is not None:
@@ -103,6 +105,7 @@ class _Builder:
             place=stack[0] if stack else None,
             stack=stack,
             walked=note.walked,
+            behind=note.behind,
             outcome=note.outcome,
             kept_bytes=note.kept,
             iteration=note.iteration or None,
@@ -290,6 +293,8 @@ class _Builder:
 
     def _cuts(self) -> tuple[Cut, ...]:
         graph, log = self.graph, self.watcher.log
+        if graph is not None and not graph.failed.note.in_main_thread:
+            return ()
         if graph is None and log is not None:
             # A root without history that was made to require a gradient by itself.
             bare = next(
@@ -302,12 +307,14 @@ class _Builder:
 
     def _cuts_before(self, note: PassNote) -> tuple[Cut, ...]:
         log = self.watcher.log
-        before = [n.position for n in self.notes if n.when < note.when]
-        return (
-            tuple(find_cuts(log, self.watcher.files, note, max(before, default=0), note.entry, self._all_frozen()))
-            if log is not None
-            else ()
-        )
+        if log is None:
+            return ()
+        earlier = [n for n in self.notes if n.when < note.when]
+        # A gradient that was taken on the way (`grad`) does not end an iteration.
+        since = max((n.position for n in earlier if n.kind == "backward"), default=0)
+        if note.position - since > _FAR:
+            since = max(n.position for n in earlier) if earlier else 0
+        return tuple(find_cuts(log, self.watcher.files, note, since, note.entry, self._all_frozen()))
 
     def _all_frozen(self) -> bool:
         """Whether no parameter of any optimizer in sight requires a gradient."""

@@ -31,7 +31,7 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
             if step.mark >= number and step.when < note.when and leaf in step.book.every:
                 stack = watcher.files.places(step.key)
                 return Write(step.when, leaf_name, leaf, stack[0] if stack else None, "step"), leaf, names
-    log = watcher.log
+    log = watcher.log if graph.failed.note.in_main_thread else None
     start = log.find(number) if log is not None else None
     if log is None or start is None:
         return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
@@ -73,7 +73,7 @@ def _by_module(graph: Graph) -> tuple[str, Place | None]:
         if module.__dict__.get("inplace") is True:
             kinds.setdefault(type(module).__name__)
     after = sorted((n for n, parents in graph.nodes.items() if graph.failing in parents), key=graph.number.__getitem__)
-    log = graph.watcher.log
+    log = graph.watcher.log if graph.failed.note.in_main_thread else None
     for node in after if log is not None else ():
         op = node.name().lower()
         kind = next((k for k in kinds if op.startswith(k.lower()) or ("dropout" in k.lower() and "mul" in op)), None)

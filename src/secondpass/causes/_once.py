@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values that are computed when they are first asked for and then kept: by a decorator, or under a condition."""
+
+from __future__ import annotations
+
+import ast
+
+from ..record import Place, Trace
+from ._reuse import Reuse
+from ._source import Source, assigned, source_of
+
+__all__ = ["kept_by_decorator", "kept_once"]
+
+_KEEPING = {"cache", "lru_cache", "cached_property"}
+
+
+def kept_by_decorator(reuse: Reuse) -> ast.FunctionDef | None:
+    """The function around the entry whose results a decorator keeps and hands out again."""
+    for place in reuse.entry.stack:
+        source = source_of(reuse.trace, place)
+        function = source.function(place.line) if source is not None else None
+        if isinstance(function, ast.FunctionDef) and any(map(_keeps, function.decorator_list)):
+            return function
+    return None
+
+
+def kept_once(reuse: Reuse) -> str:
+    """What is computed a single time and kept for good, as the source writes it; "" where that cannot be told."""
+    function = kept_by_decorator(reuse)
+    if function is not None:
+        own = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+        method = own[:1] in (["self"], ["cls"])
+        if len(own) > method or function.args.vararg or function.args.kwarg:
+            return ""  # one value for every argument: a store
+        called = "" if any(ast.unparse(d).endswith("cached_property") for d in function.decorator_list) else "()"
+        return f"self.{function.name}{called}" if method else f"{function.name}{called}"
+    for place in reuse.entry.stack:
+        name = _under_condition(reuse.trace, place)
+        if name:
+            return name
+    return ""
+
+
+def _keeps(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2] in _KEEPING
+
+
+def _under_condition(trace: Trace, place: Place) -> str:
+    """`if self.table is None: self.table = ...`"""
+    source = source_of(trace, place)
+    stmt = source.statement(place.line) if source is not None else None
+    if source is None or stmt is None:
+        return ""
+    for target in assigned(stmt):
+        name = ast.unparse(target)
+        if isinstance(target, ast.Attribute) and any(
+            _asks_for(i.test, target) for i in _conditions(source, place.line)
+        ):
+            return name
+    return ""
+
+
+def _conditions(source: Source, line: int) -> list[ast.If]:
+    return [
+        s
+        for s in source.path(line)
+        if isinstance(s, ast.If) and any(b.lineno <= line <= (b.end_lineno or 0) for b in s.body)
+    ]
+
+
+def _asks_for(test: ast.expr, target: ast.Attribute) -> bool:
+    """Whether a condition is that there is no value yet: `x is None`, `not x`, `not hasattr(self, "x")`."""
+    name = ast.unparse(target)
+    if isinstance(test, ast.Compare) and ast.unparse(test.left) == name and isinstance(test.ops[0], ast.Is):
+        return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = ast.unparse(test.operand).replace('"', "'")
+        return asked in (name, f"hasattr({ast.unparse(target.value)}, '{target.attr}')")
+    return False

@@ -77,6 +77,8 @@ def _through_sum(
 ) -> Iterator[tuple[Patch, str]]:
     """`total += loss; total.backward()` -> `total += loss.item(); loss.backward()`."""
     behind = names_read(root)
+    if sum(_added_in(s, name) for s in _before(source, scope, statement)) > 1:
+        return  # several terms of one loss: see `restarted`
     for above in _before(source, scope, statement):
         small = above.body[0]
         if written(above) & behind and isinstance(small, cst.Assign) and name not in written(above):
@@ -185,6 +187,21 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             anchor = _last_update(source, site)
             patch.insert_after(source, anchor, line.splitlines())
             yield patch, f"Start `{name}` anew behind the pass"
+    if name.startswith("self."):
+        yield from _restarted_attribute(finding, name, project)
+
+
+def _restarted_attribute(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """An attribute that starts in another method, and that the method of the pass adds several terms to."""
+    for source, scope in project.scopes(finding.failed):
+        methods = [f for f in source.functions if source.class_of(f) is source.class_of(scope)]
+        starts = [s for f in methods for s in simple(source.body(f)) if _fresh(assigned_value(s, name))]
+        for site in project.sites(source, scope, finding.failed)[-1:] if finding.failed and starts else ():
+            adds = [s for s in _before(source, scope, site) if _added_in(s, name)]
+            if len(adds) > 1 and not any(source.inside(s, scope) for s in starts):
+                patch = Patch()
+                patch.insert_before(source, adds[-1], source.code(starts[0]).splitlines())
+                yield patch, f"Start `{name}` anew for every pass"
 
 
 def _last_update(source: Source, site: cst.BaseStatement) -> cst.BaseStatement:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding
 from ._args import pass_calls
-from ._flow import dotted, history_slice, method_call, names_read, simple, written
+from ._flow import dotted, history_slice, inputs_of, method_call, names_read, simple, written
 from ._moves import makes_leaf, movable, put, readers
 from ._project import Project
 from ._source import Source
@@ -54,15 +54,9 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 why="the second pass sees the parameters as they are then",
             )
             moved = movable(source, part, body, (0, source.order(two)))
-            needed = set().union(names_read(two), *(_inputs(s) for s in [*part, *late]))
+            needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))
             put(way.patch, source, part, anchor, after=after, moved=moved, unwanted=_others(source, part, body, needed))
             yield way
-
-
-def _inputs(statement: cst.BaseStatement) -> set[str]:
-    """What a statement reads, without the targets of an assignment."""
-    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    return names_read(small.value if isinstance(small, cst.Assign) else statement)
 
 
 def _others(

@@ -22,6 +22,7 @@ __all__ = [
     "carried_in",
     "dotted",
     "history_slice",
+    "inputs_of",
     "method_call",
     "plain",
     "reads",
@@ -169,7 +170,10 @@ def stores(nodes: Iterable[cst.CSTNode], name: str) -> list[cst.BaseStatement]:
 
 
 def assigned_value(statement: cst.CSTNode, name: str | None = None) -> cst.BaseExpression | None:
-    """The right-hand side of a plain one-statement assignment `a = b = value` (or `a: T = value`)."""
+    """The right-hand side of a plain one-statement assignment `a = b = value` (or `a: T = value`).
+
+    For one name of `a, b = x, y`, what that name gets.
+    """
     if not (isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1):
         return None
     small = statement.body[0]
@@ -177,6 +181,13 @@ def assigned_value(statement: cst.CSTNode, name: str | None = None) -> cst.BaseE
         return None
     if name is not None and plain(name) not in written(statement):
         return None
+    if name is not None and isinstance(small, cst.Assign) and isinstance(small.value, cst.Tuple):
+        for target in small.targets:
+            parts = target.target.elements if isinstance(target.target, cst.Tuple) else ()
+            if len(parts) == len(small.value.elements):
+                for part, value in zip(parts, small.value.elements, strict=True):
+                    if dotted(part.value) == plain(name):
+                        return value.value
     return small.value
 
 
@@ -215,6 +226,12 @@ def names_read(node: cst.CSTNode) -> set[str]:
         if name:
             found.add(name)
     return found
+
+
+def inputs_of(statement: cst.BaseStatement) -> set[str]:
+    """What a statement reads, without the targets of an assignment."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return names_read(small.value if isinstance(small, cst.Assign) else statement)
 
 
 def _value_cut(value: cst.CSTNode) -> bool:

@@ -13,7 +13,18 @@ import libcst as cst
 
 from ..record import Finding, Place, Remedy
 from ._crossing import Crossing, crossings
-from ._flow import dotted, history_slice, method_call, names_read, plain, reads, simple, written
+from ._flow import (
+    assigned_value,
+    dotted,
+    history_slice,
+    inputs_of,
+    method_call,
+    names_read,
+    plain,
+    reads,
+    simple,
+    written,
+)
 from ._forms import detached, guess
 from ._patch import Patch
 from ._project import Project, Scope
@@ -24,6 +35,7 @@ from ._ways import Way
 __all__ = ["propose"]
 
 _CROSSES = "the value goes on, its history ends with the pass that has consumed it"
+_ENTERS = "that loss must not train what made it"
 _STORED = "what is stored is used as a value; its history is spent by the first pass that walks it"
 
 
@@ -81,27 +93,51 @@ def _stored(finding: Finding, name: str, project: Project) -> Iterator[Way]:
 
 def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     """Detach at the reads that belong to one of the two passes only."""
-    first = _reads_towards(project, finding.freed, name)
-    second = _reads_towards(project, finding.failed or finding.used, name)
-    shared = {id(r) for _, r in first} & {id(r) for _, r in second}
-    order = [second, first] if _trains(project, finding, name) == "freed" else [first, second]
+    places = [finding.freed, finding.failed or finding.used]
     if finding.cause != "crossed-networks":
-        order = [second]
-    for found in order:
-        patch = Patch()
-        for source, node in found:
-            if id(node) not in shared:
+        places = places[1:]
+    elif _trains(project, finding, name) == "freed":
+        places.reverse()
+    if finding.cause == "crossed-networks":
+        # Two networks that learn from each other: each output is data in the loss of the other.
+        for other in _companions(project, name):
+            patch = Patch()
+            own, others = _own_reads(finding, project, places[0], name), _own_reads(finding, project, places[1], other)
+            for source, node in [*own, *others] if own and others else ():
                 patch.append(source, node, ".detach()")
+            if patch:
+                title = f"Detach `{name}` and `{other}` where each enters the loss of the other network"
+                yield Way(patch, title, safe=True, why=_ENTERS)
+    for place in places:
+        patch = Patch()
+        for source, node in _own_reads(finding, project, place, name):
+            patch.append(source, node, ".detach()")
         if patch:
-            yield Way(
-                patch,
-                f"Detach `{name}` where it enters the other loss",
-                safe=True,
-                why="that loss must not train what made it",
-            )
+            yield Way(patch, f"Detach `{name}` where it enters the other loss", safe=True, why=_ENTERS)
 
 
-def _reads_towards(project: Project, place: Place | None, name: str) -> list[tuple[Source, cst.CSTNode]]:
+def _own_reads(
+    finding: Finding, project: Project, place: Place | None, name: str
+) -> list[tuple[Source, cst.BaseExpression]]:
+    """Reads of a name on the way to one pass, and not to the other."""
+    found = [_reads_towards(project, p, name) for p in (finding.freed, finding.failed or finding.used)]
+    shared = {id(r) for _, r in found[0]} & {id(r) for _, r in found[1]}
+    return [(s, r) for s, r in _reads_towards(project, place, name) if id(r) not in shared]
+
+
+def _companions(project: Project, name: str) -> list[str]:
+    """Names that are assigned in one statement with this one, and have history as it has."""
+    found: list[str] = []
+    for source in project.sources:
+        for scope in (source.module, *source.functions):
+            tracked = project.tracked(source, scope)
+            for statement in simple(source.body(scope)):
+                if plain(name) in written(statement):
+                    found += sorted((written(statement) - {plain(name)}) & tracked)
+    return list(dict.fromkeys(found))
+
+
+def _reads_towards(project: Project, place: Place | None, name: str) -> list[tuple[Source, cst.BaseExpression]]:
     """Reads of a name in the statements that a pass's root is computed from."""
     if place is None:
         return []
@@ -124,9 +160,11 @@ def _trains(project: Project, finding: Finding, name: str) -> str | None:
         for scope in scopes:
             body = source.body(scope)
             for statement in [s for s in simple(body) if plain(name) in written(s)]:
-                made |= names_read(statement)
-                for behind in history_slice(source, statement, names_read(statement), None, body):
-                    made |= names_read(behind)
+                value = assigned_value(statement, plain(name))
+                read = names_read(statement if value is None else value)
+                made |= read
+                for behind in history_slice(source, statement, read, None, body):
+                    made |= inputs_of(behind)
     for label, place in (("freed", finding.freed), ("failed", finding.failed)):
         if stepped(project, place) & made:
             return label

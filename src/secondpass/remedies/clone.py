@@ -22,6 +22,8 @@ from ._ways import Way
 __all__ = ["propose"]
 
 _WHY = "the pass needs the tensor as it was when the forward used it"
+_FILLING = {"normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_"}
+"""These have no form that gives a new tensor."""
 _OPS = {
     cst.AddAssign: "+",
     cst.SubtractAssign: "-",
@@ -50,7 +52,22 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                     _rewrite(patch, source, other, copy)
             if patch:
                 yield Way(patch, f"Change `{name}` out of place", safe=True, why=_WHY)
+    for place in places:
+        here = project.at(place)
+        if here:
+            yield from _handed_out(*here)
     yield from _flags(project, places)
+
+
+def _handed_out(source: Source, statement: cst.BaseStatement) -> Iterator[Way]:
+    """`return self.noise.normal_()`: what is filled again is handed out as a copy."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if not isinstance(small, cst.Return | cst.Assign):
+        return
+    for call in [n for n in walk(small) if isinstance(n, cst.Call) and _in_place(n)][:1]:
+        patch = Patch()
+        patch.append(source, call, ".clone()")
+        yield Way(patch, f"Hand out a copy of `{source.code(call)}`", safe=True, why=_WHY)
 
 
 def _target(statement: cst.BaseStatement) -> str | None:
@@ -109,6 +126,8 @@ def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, c
             arguments = source.code(call)[len(source.code(call.func)) :]
             if name == "copy_" and len(call.args) == 1:
                 out = source.code(call.args[0].value)
+            elif name in _FILLING:
+                out = f"torch.empty_like({out}).{name}{arguments}"
             elif name in {"zero_", "fill_"}:
                 out = f"torch.zeros_like({out})" if name == "zero_" else f"torch.full_like({out}, {arguments[1:-1]})"
             else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""other: a pass or a step that is one too many goes; an accumulator starts anew."""
+"""other: what is one too many goes (a pass, a step), an accumulator starts anew, a checkpoint is of the other kind."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ._accumulate import restarted
 from ._args import pass_calls
 from ._flow import method_call, simple, written
 from ._project import Project
+from ._source import walk
 from ._ways import Way
 
 __all__ = ["propose"]
@@ -28,8 +29,22 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
     elif finding.cause == "stale-gradient":
         yield from _step_with_pass(finding, project)
+    elif finding.cause == "freed-access":
+        yield from _not_reentrant(project)
     elif finding.cause == "unreached-parameter":
         yield from _of_another(finding, remedy.target, project)
+
+
+def _not_reentrant(project: Project) -> Iterator[Way]:
+    """A reentrant checkpoint frees, in a pass of its own, what others still need: the other kind does not."""
+    way = Way(title="Checkpoint without `use_reentrant`", safe=True, why="it recomputes in the one pass there is")
+    for source in project.sources:
+        for node in walk(source.module):
+            if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "use_reentrant":
+                if source.code(node.value) == "True":
+                    way.patch.replace(source, node.value, "False")
+    if way.patch:
+        yield way
 
 
 def _of_another(finding: Finding, name: str, project: Project) -> Iterator[Way]:

@@ -29,7 +29,7 @@ _ALSO: dict[str, tuple[str, ...]] = {
     "hoisted-forward": ("recompute", "detach"),
     "accumulated-loss": ("other", "item", "detach", "combine-losses"),
     "crossed-networks": ("detach", "recompute", "reorder"),
-    "stored-history": ("detach", "recompute"),
+    "stored-history": ("detach", "recompute", "other"),
     "freed-access": ("reorder", "recompute", "other"),
     "missing-create-graph": ("create-graph",),
     "silent-reuse": ("detach", "recompute", "other"),

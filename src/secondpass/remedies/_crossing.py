@@ -21,7 +21,7 @@ from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
 from ._project import Project, Scope, _pairs
 from ._source import Loop, Source
 
-__all__ = ["Crossing", "crossings"]
+__all__ = ["Crossing", "crossings", "past_updates"]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -80,7 +80,7 @@ def _after_pass(project: Project, source: Source, scope: Scope, name: str, place
     ]
     if late:
         anchor = _level(source, late[-1], loop)
-    anchor = _past_updates(source, anchor)
+    anchor = past_updates(source, anchor)
     if _leaves(anchor):
         return
     yield Crossing(source, anchor, _together(project, source, scope, region, name))
@@ -94,7 +94,7 @@ def _level(source: Source, statement: cst.BaseStatement, loop: Loop | None) -> c
     return statement
 
 
-def _past_updates(source: Source, anchor: cst.BaseStatement) -> cst.BaseStatement:
+def past_updates(source: Source, anchor: cst.BaseStatement) -> cst.BaseStatement:
     """Behind the step that belongs to the pass: that is where people write it."""
     block = source.block(anchor)
     for following in block[next((i for i, s in enumerate(block) if s is anchor), len(block)) + 1 :]:
@@ -219,7 +219,7 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
             called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
             here = [k for k in sorted(bound, key=len) if any(c == k or c.startswith(k + ".") for c in called)]
             here += [k for k in sorted(bound) if k not in here and k.startswith("self.") and _owns(source, scope, k)]
-            anchor = _past_updates(source, sites[-1])
+            anchor = past_updates(source, sites[-1])
             for known in here if not _leaves(anchor) else ():
                 yield Crossing(source, anchor, _together_on(project, attribute, known))
 

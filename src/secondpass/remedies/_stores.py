@@ -15,7 +15,7 @@ from ._patch import Patch, attached
 from ._project import Project, Scope, _without_history
 from ._source import Source
 
-__all__ = ["wrapped_stores"]
+__all__ = ["same_holder", "wrapped_stores"]
 
 _PUTS = {
     "append",
@@ -120,7 +120,7 @@ def _stores(statement: cst.SimpleStatementLine, name: str, key: str | None) -> b
     for call in calls(statement):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
             holder = dotted(call.func.value)
-            if holder and _same_holder(holder.split("[")[0], base):
+            if holder and same_holder(holder.split("[")[0], base):
                 return True
     return False
 
@@ -129,10 +129,10 @@ def _is(written_name: str | None, wanted: str) -> bool:
     """The same name, or the same attribute seen from inside its object."""
     if written_name is None or ("[" in written_name) != ("[" in wanted):
         return False
-    return written_name == wanted or _same_holder(base_of(written_name), base_of(wanted))
+    return written_name == wanted or same_holder(base_of(written_name), base_of(wanted))
 
 
-def _same_holder(one: str, other: str) -> bool:
+def same_holder(one: str, other: str) -> bool:
     """`bank.items` of the training loop is `self.items` in the methods of the bank."""
     if one == other:
         return True
@@ -164,7 +164,7 @@ def _values(statement: cst.SimpleStatementLine, name: str) -> Iterator[cst.BaseE
             for call in calls(small):
                 if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PUTS:
                     holder = dotted(call.func.value)
-                    if holder and _same_holder(holder.split("[")[0], base_of(name)):
+                    if holder and same_holder(holder.split("[")[0], base_of(name)):
                         yield from (a.value for a in call.args)
 
 

@@ -11,6 +11,7 @@ import libcst as cst
 from ..record import Finding, Remedy
 from ._accumulate import restarted
 from ._args import pass_calls
+from ._emptied import emptied
 from ._flow import method_call, simple, written
 from ._project import Project
 from ._source import walk
@@ -27,6 +28,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause in {"accumulated-loss", "carried-state"} and name:
         for patch, title in restarted(finding, name, project):
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
+    elif finding.cause == "stored-history" and name:
+        yield from emptied(finding, name, project)
     elif finding.cause == "stale-gradient":
         yield from _step_with_pass(finding, project)
     elif finding.cause == "freed-access":

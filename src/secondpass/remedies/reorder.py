@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from ._args import pass_calls
-from ._crossing import _past_updates
+from ._crossing import past_updates
 from ._flow import base_of, calls, dotted, method_call, names_read, simple, written
 from ._moves import lines_of
 from ._project import Project, Scope
@@ -66,7 +66,7 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                     way.why += "; both losses' gradients are there when the step is made"
                 if steps:
                     _clear_first(way, source, block, write, site)
-                yield _move(way, source, write, _past_updates(source, site) if not steps else site, after=True)
+                yield _move(way, source, write, past_updates(source, site) if not steps else site, after=True)
 
 
 def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:

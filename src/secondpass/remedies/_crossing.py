@@ -18,7 +18,7 @@ import libcst as cst
 
 from ..record import Finding, Place
 from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
-from ._project import Project, Scope, _pairs
+from ._project import Project, Scope, pairs_of
 from ._source import Loop, Source
 
 __all__ = ["Crossing", "crossings", "past_updates"]
@@ -207,7 +207,7 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
         if isinstance(s, cst.SimpleStatementLine)
         for small in s.body
         if isinstance(small, cst.Assign)
-        for target, call in _pairs(small, small.value)
+        for target, call in pairs_of(small, small.value)
         if (dotted(call.func) or "").rsplit(".", 1)[-1] in owners
     }
     bound |= _aliases(project, bound)

@@ -21,14 +21,17 @@ __all__ = [
     "calls",
     "carried_in",
     "dotted",
+    "expressions",
+    "head",
     "history_slice",
     "inputs_of",
     "method_call",
+    "names_read",
     "plain",
     "reads",
     "simple",
-    "stores",
     "targets",
+    "value_cut",
     "written",
 ]
 
@@ -59,7 +62,7 @@ def dotted(node: cst.CSTNode) -> str | None:
     return None
 
 
-def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Expressions evaluated at a node: no keywords, attribute names, parameters, annotations, nested `def`s."""
     todo = [node]
     first = node
@@ -154,19 +157,13 @@ def reads(nodes: cst.CSTNode | Iterable[cst.CSTNode], name: str) -> list[cst.Bas
     found: list[cst.BaseExpression] = []
     for top in [nodes] if isinstance(nodes, cst.CSTNode) else list(nodes):
         assigned: set[int] = set()
-        for node in _expressions(top):
+        for node in expressions(top):
             if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.For | cst.CompFor | cst.AugAssign | cst.AsName):
                 target = node.name if isinstance(node, cst.AsName) else node.target
                 assigned |= {id(t) for t in _flat(target)}
             if dotted(node) == wanted and id(node) not in assigned:
                 found.append(node)  # type: ignore[arg-type]
     return found
-
-
-def stores(nodes: Iterable[cst.CSTNode], name: str) -> list[cst.BaseStatement]:
-    """The statements that assign a name (or, for `x`, a slot of it: `x[...]`)."""
-    wanted = plain(name)
-    return [s for s in simple(nodes) if any(w == wanted or w.startswith(wanted + "[") for w in written(s))]
 
 
 def assigned_value(statement: cst.CSTNode, name: str | None = None) -> cst.BaseExpression | None:
@@ -207,7 +204,7 @@ def carried_in(body: list[cst.BaseStatement], name: str) -> bool:
 
 def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls that a node makes, nested functions' bodies left out."""
-    return (n for n in _expressions(node) if isinstance(n, cst.Call))
+    return (n for n in expressions(node) if isinstance(n, cst.Call))
 
 
 def method_call(node: cst.CSTNode, *names: str) -> cst.Call | None:
@@ -221,7 +218,7 @@ def method_call(node: cst.CSTNode, *names: str) -> cst.Call | None:
 def names_read(node: cst.CSTNode) -> set[str]:
     """All names (every prefix of a chain) read at a node."""
     found = set()
-    for inner in _expressions(node):
+    for inner in expressions(node):
         name = dotted(inner)
         if name:
             found.add(name)
@@ -234,7 +231,7 @@ def inputs_of(statement: cst.BaseStatement) -> set[str]:
     return names_read(small.value if isinstance(small, cst.Assign) else statement)
 
 
-def _value_cut(value: cst.CSTNode) -> bool:
+def value_cut(value: cst.CSTNode) -> bool:
     """Whether an expression surely has no history: `.item()`, `len(...)`, a literal, a comparison."""
     if isinstance(value, cst.Call):
         if isinstance(value.func, cst.Attribute):
@@ -243,7 +240,7 @@ def _value_cut(value: cst.CSTNode) -> bool:
     if isinstance(value, cst.Attribute):
         return value.attr.value in _CUTS
     if isinstance(value, cst.Tuple | cst.List):
-        return all(_value_cut(e.value) for e in value.elements)
+        return all(value_cut(e.value) for e in value.elements)
     return isinstance(value, cst.BaseNumber | cst.BaseString | cst.Comparison | cst.ConcatenatedString | cst.Lambda)
 
 
@@ -268,7 +265,7 @@ def history_slice(
             continue
         value = statement.body[0]
         right = getattr(value, "value", None)
-        cut = right is not None and _value_cut(right) and not isinstance(value, cst.AugAssign)
+        cut = right is not None and value_cut(right) and not isinstance(value, cst.AugAssign)
         if right is None or (cut and tracked is not None):
             continue
         chosen.append(statement)

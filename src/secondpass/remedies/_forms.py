@@ -11,7 +11,7 @@ import re
 
 import libcst as cst
 
-from ._flow import _expressions, base_of, dotted, plain, reads, simple, written
+from ._flow import base_of, dotted, expressions, plain, reads, simple, written
 from ._project import Project
 from ._source import Source, walk
 
@@ -61,7 +61,7 @@ def detached(name: str, form: str) -> list[str]:
 
 def guess(project: Project, name: str) -> list[str]:
     """The forms that a name may have, likeliest first."""
-    return project._once(("forms", name), lambda: _guess(project, name))
+    return project.once(("forms", name), lambda: _guess(project, name))
 
 
 def _guess(project: Project, name: str) -> list[str]:
@@ -209,7 +209,7 @@ def _returns(source: Source, function: cst.FunctionDef) -> list[cst.BaseExpressi
 
 def _module_kind(project: Project, name: str) -> str | None:
     """What a recurrent module called by this name returns, where the source makes it one."""
-    return project._once(("recurrent", name), lambda: _find_module_kind(project, name))
+    return project.once(("recurrent", name), lambda: _find_module_kind(project, name))
 
 
 def _find_module_kind(project: Project, name: str) -> str | None:
@@ -217,7 +217,7 @@ def _find_module_kind(project: Project, name: str) -> str | None:
     for source in project.sources:
         for statement in simple(source.module, nested=True):
             if any(w.rsplit(".", 1)[-1] == last for w in written(statement)):
-                for node in _expressions(statement):
+                for node in expressions(statement):
                     if isinstance(node, cst.Call):
                         made = (dotted(node.func) or "").rsplit(".", 1)[-1]
                         if made in _MODULES:

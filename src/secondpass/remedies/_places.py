@@ -143,7 +143,7 @@ class Places:
 
     def _leading(self, place: Place) -> set[int]:
         """The functions that come to a place, by identity."""
-        return self._once(("leading", place), lambda: self._find_leading(place))
+        return self.once(("leading", place), lambda: self._find_leading(place))
 
     def _find_leading(self, place: Place) -> set[int]:
         every = [(s, f) for s in self.sources for f in s.functions]
@@ -166,9 +166,9 @@ class Places:
                         out += [f for _, f in self.by_name.get(arg.value.value, [])]
             return out
 
-        return self._once(("entered", id(node)), find)
+        return self.once(("entered", id(node)), find)
 
-    def _once(self, key: tuple[object, ...], find: Callable[[], T]) -> T:
+    def once(self, key: tuple[object, ...], find: Callable[[], T]) -> T:
         """Findings about a tree do not change: each is made once. Reading another file starts anew."""
         if key not in self._memo:
             self._memo[key] = find()
@@ -190,7 +190,7 @@ class Places:
 
     def scopes(self, *places: Place | None) -> list[tuple[Source, Scope]]:
         """The functions around some places, then those that lead there, then modules; each once."""
-        return self._once(("scopes", places), lambda: self._find_scopes(places))
+        return self.once(("scopes", places), lambda: self._find_scopes(places))
 
     def _find_scopes(self, places: tuple[Place | None, ...]) -> list[tuple[Source, Scope]]:
         found: list[tuple[Source, Scope]] = []

@@ -9,11 +9,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from ._flow import _value_cut, calls, dotted, method_call, names_read, simple, written
+from ._flow import calls, dotted, method_call, names_read, simple, value_cut, written
 from ._places import Places, Scope
 from ._source import Source, children, walk
 
-__all__ = ["Project", "Scope"]
+__all__ = ["Project", "Scope", "pairs_of", "without_history"]
 
 _MAKERS = re.compile(r"(^|\.)(nn\.\w*[A-Z]\w*|Parameter|Sequential|ModuleList|ModuleDict)$")
 
@@ -27,7 +27,7 @@ class Project(Places):
     # -- what has history ---------------------------------------------------------------------------------------------
     def tracked(self, source: Source, scope: Scope) -> set[str]:
         """Names in a function that have history, or give it when called: parameters, modules, what uses them."""
-        return set(self._once(("tracked", id(scope)), lambda: self._find_tracked(source, scope)))
+        return set(self.once(("tracked", id(scope)), lambda: self._find_tracked(source, scope)))
 
     def _find_tracked(self, source: Source, scope: Scope) -> set[str]:
         names: set[str] = set()
@@ -55,7 +55,7 @@ class Project(Places):
             if names_read(statement.iter) & names:
                 names |= written(statement)
             return
-        if not isinstance(statement, cst.SimpleStatementLine) or _without_history(source, statement):
+        if not isinstance(statement, cst.SimpleStatementLine) or without_history(source, statement):
             return
         for small in statement.body:
             value = getattr(small, "value", None)
@@ -72,7 +72,7 @@ class Project(Places):
 
     def gives_history(self, value: cst.CSTNode, names: set[str]) -> bool:
         """Whether an expression reads something with history (and does not cut it), or makes a parameter or module."""
-        if _value_cut(value):
+        if value_cut(value):
             return False
         if isinstance(value, cst.Call):
             if self.makes_leaf(value):
@@ -90,14 +90,14 @@ class Project(Places):
 
     def makes_leaf(self, call: cst.Call, depth: int = 2) -> bool:
         """Whether a call makes what is trained, or trains it: a module, a parameter, an optimizer."""
-        return self._once(("leaf", id(call), depth), lambda: self._find_leaf(call, depth))
+        return self.once(("leaf", id(call), depth), lambda: self._find_leaf(call, depth))
 
     def _find_leaf(self, call: cst.Call, depth: int) -> bool:
         func = dotted(call.func) or ""
         if (
             (_MAKERS.search(func) and not func.endswith("Loss"))
             or func.endswith("requires_grad_")
-            or self._is_module(func)
+            or self.is_module(func)
         ):
             return True
         if any(a.keyword and a.keyword.value == "requires_grad" for a in call.args) or _looks_like_optimizer(call):
@@ -111,7 +111,7 @@ class Project(Places):
 
     def leaves(self, source: Source, scope: Scope) -> set[str]:
         """Names whose tensors are made leaves after the fact: `for p in params.values(): p.requires_grad_()`."""
-        return self._once(("leaves", id(scope)), lambda: self._find_leaves(source, scope))
+        return self.once(("leaves", id(scope)), lambda: self._find_leaves(source, scope))
 
     def _find_leaves(self, source: Source, scope: Scope) -> set[str]:
         found: set[str] = set()
@@ -126,8 +126,8 @@ class Project(Places):
                     found |= names_read(loop.iter)
         return found
 
-    def _is_module(self, name: str) -> bool:
-        return self._once(("module", name), lambda: self._find_module(name))
+    def is_module(self, name: str) -> bool:
+        return self.once(("module", name), lambda: self._find_module(name))
 
     def _find_module(self, name: str) -> bool:
         last = name.rsplit(".", 1)[-1]
@@ -135,12 +135,12 @@ class Project(Places):
             for found in source.classes:
                 if found.name.value == last:
                     bases = [dotted(b.value) or "" for b in found.bases]
-                    return any(b.endswith("Module") or self._is_module(b) for b in bases if b != name)
+                    return any(b.endswith("Module") or self.is_module(b) for b in bases if b != name)
         return False
 
     def _attributes(self, source: Source, owner: cst.ClassDef) -> set[str]:
         """`self.x` that some method sets to a module or a parameter, or calls though it is no method."""
-        return self._once(("attributes", id(owner)), lambda: self._find_attributes(source, owner))
+        return self.once(("attributes", id(owner)), lambda: self._find_attributes(source, owner))
 
     def _find_attributes(self, source: Source, owner: cst.ClassDef) -> set[str]:
         methods = [f for f in source.functions if source.class_of(f) is owner]
@@ -165,7 +165,7 @@ class Project(Places):
                 for small in statement.body:
                     value = getattr(small, "value", None)
                     if isinstance(small, cst.Assign | cst.AnnAssign) and value is not None:
-                        for target, call in _pairs(small, value):
+                        for target, call in pairs_of(small, value):
                             if _looks_like_optimizer(call):
                                 read = {n for a in call.args for n in names_read(a)}
                                 owners = {n.removesuffix(".parameters") for n in read if n.endswith(".parameters")}
@@ -173,7 +173,7 @@ class Project(Places):
         return found
 
 
-def _pairs(small: cst.Assign | cst.AnnAssign, value: cst.BaseExpression) -> list[tuple[str, cst.Call]]:
+def pairs_of(small: cst.Assign | cst.AnnAssign, value: cst.BaseExpression) -> list[tuple[str, cst.Call]]:
     """`a = f()` and `a, b = f(), g()` as pairs of a name and a call."""
     out: list[tuple[str, cst.Call]] = []
     places = [t.target for t in small.targets] if isinstance(small, cst.Assign) else [small.target]
@@ -194,7 +194,7 @@ def _looks_like_optimizer(call: cst.Call) -> bool:
     ) or (inner and "optim" in name.lower())
 
 
-def _without_history(source: Source, statement: cst.CSTNode) -> bool:
+def without_history(source: Source, statement: cst.CSTNode) -> bool:
     """Whether a statement stands under `no_grad` or `inference_mode`."""
     for outer in source.up(statement):
         if isinstance(outer, cst.With) and any(

@@ -22,7 +22,6 @@ from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusi
 __all__ = ["Source", "Unreadable", "children", "walk"]
 
 Loop = cst.For | cst.While
-Scope = cst.FunctionDef | cst.ClassDef | cst.Module | cst.Lambda
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 

@@ -12,8 +12,8 @@ from ..record import Finding
 from ._callers import arguments, calls_of, parameters_of
 from ._flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
 from ._patch import Patch, attached
-from ._project import Project, Scope, _without_history
-from ._source import Source
+from ._project import Project, Scope, without_history
+from ._source import Source, walk
 
 __all__ = ["same_holder", "wrapped_stores"]
 
@@ -48,7 +48,7 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     for only_tracked in (True, False):
         patch, what = Patch(), ""
         for source, statement, scope in sure:
-            if _without_history(source, statement):
+            if without_history(source, statement):
                 continue
             tracked = project.tracked(source, scope)
             for node in _values(statement, name):
@@ -65,6 +65,8 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     yield from _handed_over(project, sure, name, suffix)
     if sure and suffix == ".detach()":
         yield from _in_records(project)
+    if key and not sure:
+        yield from _under_key(project, key.group(2), suffix)
 
 
 def _handed_over(
@@ -82,6 +84,20 @@ def _handed_over(
                 if value is not None and project.gives_history(value, project.tracked(where, where.scope(call))):
                     patch.replace(where, value, attached(where, value, suffix))
                     what = where.code(value)
+    if patch:
+        yield patch, what
+
+
+def _under_key(project: Project, key: str, suffix: str) -> Iterator[tuple[Patch, str]]:
+    """What was taken out of a store has another name than the store: known by the key it was put in with."""
+    patch, what = Patch(), ""
+    for source in project.sources:
+        for node in walk(source.module):
+            for element in node.elements if isinstance(node, cst.Dict) else ():
+                named = isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString)
+                if named and element.key.evaluated_value == key:  # type: ignore[union-attr]
+                    tracked = project.tracked(source, source.scope(node))
+                    what = _wrap(project, patch, source, element.value, tracked, suffix) or what
     if patch:
         yield patch, what
 
@@ -211,4 +227,4 @@ def _is_record(project: Project, call: cst.Call, strictly: bool = False) -> bool
     known = [(s, c) for s in project.sources for c in s.classes if c.name.value == name]
     if strictly:
         return any(re.search("dataclass|NamedTuple", s.code(n)) for s, c in known for n in (*c.decorators, *c.bases))
-    return bool(known) and not project._is_module(name)
+    return bool(known) and not project.is_module(name)

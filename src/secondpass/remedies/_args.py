@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Setting and dropping keyword arguments of a call, comments and line breaks kept."""
+"""Calls of passes and steps: which they are, and setting and dropping their arguments, comments and line breaks kept."""
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
-from ._flow import calls, dotted
+from ._flow import calls, dotted, method_call
 from ._patch import Patch
 from ._source import Source, Span
 
-__all__ = ["drop_argument", "pass_calls", "set_argument"]
+__all__ = ["drop_argument", "optimizer_of", "pass_calls", "set_argument"]
 
 
 def _is_pass(call: cst.Call) -> bool:
@@ -17,6 +19,19 @@ def _is_pass(call: cst.Call) -> bool:
     if isinstance(call.func, cst.Attribute):
         return call.func.attr.value in {"backward", "grad"}
     return dotted(call.func) in {"grad", "backward"}
+
+
+def optimizer_of(step: cst.CSTNode) -> str | None:
+    """The optimizer of `x.step()`, `scaler.step(x)`; schedulers are not asked for by name but by what they step."""
+    call = method_call(step, "step")
+    if call is None or not isinstance(call.func, cst.Attribute):
+        return None
+    holder = dotted(call.func.value)
+    if call.args and dotted(call.args[0].value) and holder and re.search("scaler|accelerator", holder.lower()):
+        return dotted(call.args[0].value)
+    if holder and re.search("sched|env|scaler", holder.lower()):
+        return None
+    return holder
 
 
 def pass_calls(node: cst.CSTNode) -> list[cst.Call]:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import pass_calls
+from ._args import optimizer_of, pass_calls
 from ._flow import dotted, method_call, reads, simple
 from ._project import Project, Scope
 from ._source import Source
@@ -27,8 +26,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _in_closure(remedy, project)
         return
     for source, scope in project.scopes(*places):
-        for step in sorted(_steps(source, scope), key=lambda s: _optimizer(s) != remedy.target):
-            optimizer = _optimizer(step)
+        for step in sorted(_steps(source, scope), key=lambda s: optimizer_of(s) != remedy.target):
+            optimizer = optimizer_of(step)
             if not optimizer:
                 continue
             way = Way(title=f"Clear the gradients with `{optimizer}.zero_grad()`", safe=True, why=_WHY)
@@ -57,21 +56,8 @@ def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
     return [
         s
         for s in simple(source.body(scope))
-        if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and _optimizer(s)
+        if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and optimizer_of(s)
     ]
-
-
-def _optimizer(step: cst.CSTNode) -> str | None:
-    """The optimizer of `x.step()`, `scaler.step(x)`; schedulers are not asked for by name but by what they step."""
-    call = method_call(step, "step")
-    if call is None or not isinstance(call.func, cst.Attribute):
-        return None
-    holder = dotted(call.func.value)
-    if call.args and dotted(call.args[0].value) and holder and re.search("scaler|accelerator", holder.lower()):
-        return dotted(call.args[0].value)
-    if holder and re.search("sched|env|scaler", holder.lower()):
-        return None
-    return holder
 
 
 def _counted(source: Source, step: cst.BaseStatement) -> bool:
@@ -92,7 +78,7 @@ def _first_pass(source: Source, scope: Scope, step: cst.BaseStatement) -> cst.Ba
     passes = [s for s in before if pass_calls(s)]
     if not passes:
         return source.within(step, body) or body[0]
-    others = [s for s in before if _optimizer(s) and source.order(s) < source.order(passes[-1])]
+    others = [s for s in before if optimizer_of(s) and source.order(s) < source.order(passes[-1])]
     first = next(p for p in passes if not others or source.order(p) > source.order(others[-1]))
     return source.within(first, body) or first
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from ._accumulate import restarted
-from ._args import pass_calls
+from ._args import optimizer_of, pass_calls
 from ._emptied import emptied
 from ._flow import method_call, simple, written
 from ._project import Project
@@ -106,7 +106,7 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
         return
     source, step = here
     block = source.block(step)
-    earlier = [s for s in block if source.order(s) < source.order(step) and source.code(s) == source.code(step)]
+    earlier = [s for s in block if source.order(s) < source.order(step) and optimizer_of(s) == optimizer_of(step)]
     if earlier:
         between = [s for s in block if source.order(earlier[-1]) < source.order(s) < source.order(step)]
         if not any(pass_calls(t) for s in between for t in simple([s])):

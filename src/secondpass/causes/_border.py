@@ -32,13 +32,19 @@ def kept_from_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
     before = [p for p in trace.passes if p.when < used.when and p.stack == used.stack]
     for p in reversed(before):
         if p.retain and p.walked is not None and node.number in p.walked:
-            return p
+            same = set(p.roots or ()) & set(used.roots or ())
+            return p if same or _has_new(trace, used, p) else None
     last = before[-1] if before else None
     if last is None or node.when is None or not node.when < last.when or not _goes_on(node, used):
         return None
-    # All of it being old, it would be a loss that was made before the step and not an iteration that goes on.
-    new = (n for n in trace.history(*(used.roots or ())) if n.when is not None and n.when >= last.when)
-    return last if any(n.leaf is None and not is_linear(n) for n in new) else None
+    return last if _has_new(trace, used, last) else None
+
+
+def _has_new(trace: Trace, used: Pass, since: Pass) -> bool:
+    """Whether a pass walks anything that was built after another. All of it being old, it is a loss that was made before
+    the step and not an iteration that goes on."""
+    history = (n for n in trace.history(*(used.roots or ())) if n.leaf is None)
+    return any(n.when is None or (n.when >= since.when and not is_linear(n)) for n in history)
 
 
 def _goes_on(node: Node, used: Pass) -> bool:

@@ -8,7 +8,10 @@ import ast
 from ..record import Place, Trace
 from ._source import Source, names_in, sources_of
 
-__all__ = ["cut_in_source"]
+__all__ = ["cut_in_source", "unrecorded_reads"]
+
+_MAKING = ("__init__", "reset_parameters")
+_WRITING = ("copy_", "lerp_", "mul_", "add_", "sub_", "div_", "fill_", "zero_", "data", "clamp_", "normal_", "uniform_")
 
 
 def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
@@ -52,6 +55,41 @@ def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
                 if isinstance(outer, ast.With) and any(_records_nothing(i.context_expr) for i in outer.items):
                     return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"
     return _checkpointed(trace, name)
+
+
+def unrecorded_reads(trace: Trace, leaf: str) -> Place | None:
+    """Where a parameter is read, if that is under `no_grad` wherever it is read; one that is also written by hand is
+    kept out of the gradients' way on purpose."""
+    attribute = leaf.rpartition(".")[2]
+    ran = {(p.file, p.line): p for p in trace.called or ()}
+    found: list[Place] = []
+    for file, tree in sources_of(trace):
+        for node in ast.walk(tree.tree):
+            if not isinstance(node, ast.Attribute) or node.attr != attribute or ast.unparse(node.value) != "self":
+                continue
+            stmt = tree.statement(node.lineno)
+            if (
+                stmt is None
+                or (file, stmt.lineno) not in ran
+                or getattr(tree.function(stmt.lineno), "name", "") in _MAKING
+            ):
+                continue
+            if isinstance(node.ctx, ast.Store) or any(f"self.{attribute}.{w}" in ast.unparse(stmt) for w in _WRITING):
+                return None
+            if not _off(tree, stmt.lineno):
+                return None
+            found.append(ran[(file, stmt.lineno)])
+    return found[0] if found else None
+
+
+def _off(tree: Source, line: int) -> bool:
+    """Whether gradients are switched off around a line, by a block or a decorator."""
+    for outer in tree.path(line):
+        if isinstance(outer, ast.With) and any(_records_nothing(i.context_expr) for i in outer.items):
+            return True
+        if isinstance(outer, ast.FunctionDef) and any(map(_records_nothing, outer.decorator_list)):
+            return True
+    return False
 
 
 def _checkpointed(trace: Trace, name: str) -> tuple[Place | None, str]:

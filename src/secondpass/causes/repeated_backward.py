@@ -86,10 +86,12 @@ TITLE = "the same loss goes through backward twice"
 REMEDIES = ("recompute", "other")
 RANK = 20
 
+_SCALING = 2
+
 
 def fits(reuse: Reuse) -> bool:
     """The same root, or nothing but sums and scalings of it that are new."""
-    if reuse.same_root:
+    if reuse.same_root or _scaled_before(reuse):
         return True
     if reuse.fresh or reuse.recurs or not reuse.entry_was_loss or reuse.freed is None:
         return False
@@ -104,6 +106,14 @@ def fits(reuse: Reuse) -> bool:
     # `loss.mean()` twice; what multiplies or picks may do so with something else each time.
     plain = not any(n.op.startswith(("Mul", "Select", "Index", "Slice", "Unbind", "Split", "Stack")) for n in reuse.new)
     return text in names or (plain and any(text.startswith(f"{name}.") for name in names))
+
+
+def _scaled_before(reuse: Reuse) -> bool:
+    """Whether the first pass started from a scaling of this root, and so walked all of it and hardly anything else."""
+    first = reuse.freed.walked if reuse.freed is not None else None
+    if first is None or reuse.new or not set(reuse.used.roots or ()) <= first:
+        return False
+    return len([n for n in first if n >= 0 and n not in reuse.walked]) <= _SCALING
 
 
 def explain(reuse: Reuse) -> Finding:

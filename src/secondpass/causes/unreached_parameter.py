@@ -79,7 +79,7 @@ import ast
 from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
-from ._cutoff import cut_in_source
+from ._cutoff import cut_in_source, unrecorded_reads
 from ._finding import quoted, remedy
 from ._silent import warning
 from ._source import assigned, sources_of
@@ -242,10 +242,14 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
     for name in sorted(modules):
         place, kind = cut_in_source(trace, name)
         if place is None:
+            inside = sorted(leaf for leaf in never if leaf == name or leaf.startswith(name + "."))
+            name, place = next(((leaf, at) for leaf in inside if (at := unrecorded_reads(trace, leaf))), (name, None))
+            kind = "parameter"
+        if place is None or any(f.failed == place for f in found):
             continue  # never run, or cut where the source does not show it: not certain
         message = (
             f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: "
-            f"its output is cut off."
+            f"{'it is read where gradients are switched off' if kind == 'parameter' else 'its output is cut off'}."
         )
         remedies = [
             remedy(

@@ -110,3 +110,13 @@ def test_same_whatever_the_line_and_the_index() -> None:
     assert not same(
         one, Finding("SP107", "stored-history", "error", "m", Place("t.py", 3, "g"), Carrier("buffer[0].h"))
     )
+
+
+def test_a_cut_may_change_what_a_pass_over_carried_history_did() -> None:
+    """Failed at the third pass: the second one had walked what the first left, and its step differs without that."""
+    third = a_run(9, edited=2)
+    third.lines[3]["digest"] = "x"
+    assert judge(ERROR, DETACH, BEFORE, third).proven
+    second = a_run(9, edited=2)
+    second.lines[2]["digest"] = "x"
+    assert not judge(ERROR, DETACH, BEFORE, second).proven

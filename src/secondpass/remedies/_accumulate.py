@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding
 from ._args import pass_calls
-from ._flow import assigned_value, base_of, dotted, names_read, plain, simple, written
+from ._flow import assigned_value, base_of, dotted, names_read, plain, reads, simple, written
 from ._patch import Patch, attached
 from ._project import Project, Scope
 from ._source import Source, walk
@@ -39,6 +39,7 @@ def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Pa
                 continue
             yield from _through_meter(project, source, scope, statement, root)
             yield from _through_sum(source, scope, statement, root, base_of(name))
+            yield from _through_average(project, source, scope, statement, root)
 
 
 def _before(source: Source, scope: Scope, statement: cst.BaseStatement) -> list[cst.SimpleStatementLine]:
@@ -103,6 +104,26 @@ def _through_sum(
             patch.replace(source, added, attached(source, added, value))
         patch.replace(source, root, own)
         yield patch, f"Send `{own}` through the pass; `{name}` keeps the {'number' if value == '.item()' else 'value'}"
+        return
+
+
+def _through_average(
+    project: Project, source: Source, scope: Scope, statement: cst.BaseStatement, root: cst.BaseExpression
+) -> Iterator[tuple[Patch, str]]:
+    """`mean = 0.9 * mean + 0.1 * loss; mean.backward()` -> `... + 0.1 * loss.item(); loss.backward()`."""
+    running = dotted(root)
+    for above in _before(source, scope, statement) if running else ():
+        value = assigned_value(above, running)
+        if value is None or not reads(value, running or ""):
+            continue
+        before = {w for s in _before(source, scope, above) for w in written(s)}
+        losses = sorted((names_read(value) & before & project.tracked(source, scope)) - {running})
+        if len(losses) == 1:
+            patch = Patch()
+            for node in reads(value, losses[0]):
+                patch.append(source, node, ".item()")
+            patch.replace(source, root, losses[0])
+            yield patch, f"Send `{losses[0]}` through the pass; `{running}` keeps the number"
         return
 
 

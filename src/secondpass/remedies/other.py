@@ -123,13 +123,13 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
         yield way
     elif not earlier:
         for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
-            inner = [s for s in source.body(statement) if any(pass_calls(t) for t in simple([s]))]
-            if inner:
+            passes = [s for s in simple([statement]) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)]
+            if passes:
                 way = Way(
                     title="Step only where there is a new gradient",
                     safe=False,
                     why="a step without a new pass repeats an old gradient",
                 )
-                way.patch.insert_after(source, source.body(statement)[-1], [source.code(step)])
+                way.patch.insert_after(source, source.block(passes[-1])[-1], [source.code(step)])
                 way.patch.delete(source, step)
                 yield way

@@ -6,8 +6,7 @@ NOTE [ What a proof demands ]
 2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
 3. It has no finding that the repair itself can cause: a cut must not leave parameters untrained.
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
-   detach between iterations, a number for a tensor, a needless retain), so have all passes up to the failing one, or
-   all there are.
+   number for a tensor, a needless retain, a detach between iterations up to the pass that freed), so have later ones.
 5. Losses that were combined give the first step the gradients of separate passes over a kept graph.
 6. A finding that the repair uncovers is the next round's, if the program got at least as far as before.
 """
@@ -178,13 +177,12 @@ def _compared(before: Run, after: Run, wanted: int) -> int:
 def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     """How many passes should have had the same values, if they have not; else 0 (demand 4)."""
     wanted = after.untouched
-    if finding.cause in _UNCHANGED:
+    if finding.cause in _UNCHANGED or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
-    elif finding.severity == "error" and (
-        remedy.kind == "retain-graph" or (remedy.kind, finding.cause) == ("detach", "carried-state")
-    ):
-        # The cut comes behind the pass that freed: gradients stay as they were until the point where it failed.
-        wanted = max(wanted, before.passes)
+    elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):
+        # The pass that freed may have been the second one over what is carried: it then had gradients that the cut takes
+        # away, and moved the parameters by them.
+        wanted = max(wanted, before.passes if before.passes == 2 else before.passes - 1)
     count = _compared(before, after, wanted)
     alike = before.digests[:count] == after.digests[:count]
     if finding.cause == "needless-retain":

@@ -15,6 +15,22 @@ __all__ = ["uncut"]
 
 _METHODS = {"detach", "item", "numpy", "tolist", "detach_"}
 _HARD = {"float", "long", "int", "type", "to", "double", "half", "bool"}
+_FUNCTIONS = {
+    "exp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "expm1",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "erf",
+}
 _WRAPS = {"tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy", "Variable", "asarray", "DoubleTensor"}
 
 
@@ -98,6 +114,10 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
             return node, source.code(base.func.value), f"`.{base.func.attr.value}()`"
     name = dotted(node.func) or ""
     last = name.rsplit(".", 1)[-1]
+    if name.rpartition(".")[0] in {"math", "np", "numpy"} and last in _FUNCTIONS and len(node.args) == 1:
+        # A function of numbers gives a number: the same one of torch keeps the history.
+        inner = _replacement(source, node.args[0].value)
+        return (node, f"torch.{last}({inner[1]})", inner[2]) if inner else None
     if last in _WRAPS and node.args and (name.startswith("torch.") or last == "Variable"):
         return _unwrapped(source, node, name)
     return None

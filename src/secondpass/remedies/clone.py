@@ -35,7 +35,7 @@ _OPS = {
 
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
-    """Out of place, first without and then with copies of what slices read."""
+    """Out of place; then copies of the slots that are read, and of the whole."""
     places = [p for p in (remedy.place, finding.freed, finding.used, finding.built) if p]
     for place in places:
         here = project.at(place)
@@ -43,7 +43,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             continue
         source, statement = here
         name = base_of(_target(statement) or remedy.target or (finding.carrier.name if finding.carrier else ""))
-        for copy in (False, True):
+        for copy in ("", "read", "whole"):
             patch = Patch()
             for other in simple(source.body(source.scope(statement))):
                 if isinstance(other, cst.SimpleStatementLine) and (
@@ -98,7 +98,7 @@ def _in_place(call: cst.Call) -> bool:
     return name.endswith("_") and not name.endswith("__") and name not in {"requires_grad_", "detach_"}
 
 
-def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, copy: bool) -> None:
+def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, copy: str) -> None:
     small = statement.body[0]
     if isinstance(small, cst.AugAssign) and type(small.operator) in _OPS:
         target, op = source.code(small.target), _OPS[type(small.operator)]
@@ -112,7 +112,11 @@ def _rewrite(patch: Patch, source: Source, statement: cst.SimpleStatementLine, c
         )
         patch.replace(source, small, f"{target} = {target} {op} {f'({value})' if loose and op != '+' else value}")
     elif isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Subscript):
-        if copy:
+        if copy == "read":
+            for node in walk(small.value):
+                if isinstance(node, cst.Subscript) and dotted(node) == dotted(small.targets[0].target):
+                    patch.append(source, node, ".clone()")
+        elif copy:
             _copied_before(patch, source, statement, small.targets[0].target)
     else:
         chain = _chain(small)

@@ -31,6 +31,7 @@ from ._project import Project, Scope
 from ._source import Source
 from ._stores import wrapped_stores
 from ._ways import Way
+from .item import added_to_sum
 
 __all__ = ["propose"]
 
@@ -87,6 +88,9 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _stored(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    here = project.at(finding.failed) if finding.cause == "graph-leak" else None
+    for patch, what in added_to_sum(*here, name, ".detach()") if here else ():
+        yield Way(patch, f"Add to `{what}` without history", safe=True, why=_STORED)
     for patch, what in wrapped_stores(finding, name, project, ".detach()"):
         yield Way(patch, f"Store `{what}` without its history", safe=False, why=_STORED)
 

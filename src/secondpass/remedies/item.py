@@ -16,7 +16,7 @@ from ._source import Source
 from ._stores import wrapped_stores
 from ._ways import Way
 
-__all__ = ["propose"]
+__all__ = ["added_to_sum", "propose"]
 
 _WHY = "a number has no history: nothing of the graph is kept"
 
@@ -34,38 +34,31 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             )
         return  # what goes through a pass must stay a tensor
     here = project.at(remedy.place or finding.failed)
-    if here:
-        yield from _at(here[0], here[1], name)
+    for patch, what in added_to_sum(*here, name, ".item()") if here else ():
+        yield Way(patch, f"Add the number to `{what}`", safe=True, why=_WHY)
     for patch, what in wrapped_stores(finding, name, project, ".item()") if name else ():
         yield Way(patch, f"Store the number of `{what}`", safe=True, why=_WHY)
     if here:
         yield from _entries(here[0], here[1])
 
 
-def _at(source: Source, statement: cst.BaseStatement, name: str) -> Iterator[Way]:
-    """`total += loss` and `total = total + loss` at the place itself."""
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return
-    small = statement.body[0]
+def added_to_sum(source: Source, statement: cst.BaseStatement, name: str, suffix: str) -> Iterator[tuple[Patch, str]]:
+    """`total += loss` and `total = total + loss` with what is added cut off, and the name of the sum."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
     target = base_of(name)
     if isinstance(small, cst.AugAssign) and (not target or dotted(small.target) == target):
-        yield Way(_numbers(source, small.value), f"Add the number to `{dotted(small.target)}`", safe=True, why=_WHY)
+        yield _cut(source, small.value, suffix), dotted(small.target) or ""
     elif isinstance(small, cst.Assign) and isinstance(small.value, cst.BinaryOperation):
         for side, other in ((small.value.left, small.value.right), (small.value.right, small.value.left)):
             if dotted(small.targets[0].target) in names_read(side):
-                yield Way(
-                    _numbers(source, other),
-                    f"Add the number to `{dotted(small.targets[0].target)}`",
-                    safe=True,
-                    why=_WHY,
-                )
+                yield _cut(source, other, suffix), dotted(small.targets[0].target) or ""
 
 
-def _numbers(source: Source, value: cst.BaseExpression) -> Patch:
-    """The number of a tensor, or of each in a list."""
+def _cut(source: Source, value: cst.BaseExpression, suffix: str) -> Patch:
+    """A tensor, or each in a list, without its history."""
     patch = Patch()
     for node in [e.value for e in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]:
-        patch.replace(source, node, attached(source, node, ".item()"))
+        patch.replace(source, node, attached(source, node, suffix))
     return patch
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from ._args import pass_calls
-from ._flow import calls, dotted, history_slice, names_read, simple
+from ._flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
 from ._numpy import translated
 from ._patch import Patch
 from ._project import Project, Scope
@@ -25,6 +25,8 @@ _WHY = "the loss then has a history that reaches the parameters"
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """The cut at the known place, then those of the functions on the way to the loss."""
     places = [p for p in (remedy.place, finding.built, finding.used, finding.failed) if p]
+    if finding.facts.get("cut") == "frozen":
+        yield from _aliased(project)
     for place in places[:2]:
         here = project.at(place)
         if here:
@@ -55,6 +57,36 @@ def _switched_off(project: Project) -> Iterator[Way]:
                 way.patch.insert_before(source, function, [f"@{where}{dot}no_grad()"])
                 way.patch.delete(source, switch)
                 yield way
+
+
+def _aliased(project: Project) -> Iterator[Way]:
+    """`teacher = student`, and then the teacher is frozen: a copy was meant."""
+    for source in project.sources:
+        statements = [s for s in simple(source.module, nested=True) if isinstance(s, cst.SimpleStatementLine)]
+        frozen = {n for s in simple(source.module, nested=True) for n in _frozen(source, s)}
+        for statement in statements:
+            value = assigned_value(statement)
+            names = written(statement) & frozen
+            if value is not None and dotted(value) and "[" not in (dotted(value) or "") and names:
+                way = Way(title=f"Freeze a copy of `{dotted(value)}`", safe=True, why=_WHY)
+                way.patch.replace(source, value, f"copy.deepcopy({source.code(value)})")
+                imports = [s for s in statements if isinstance(s.body[0], cst.Import | cst.ImportFrom)]
+                if imports and not any("import copy" in source.code(s) for s in imports):
+                    way.patch.insert_before(source, imports[0], ["import copy", ""])
+                yield way
+
+
+def _frozen(source: Source, statement: cst.BaseStatement) -> Iterator[str]:
+    """The networks that a statement freezes: `for p in x.parameters(): ...`, `x.requires_grad_(False)`."""
+    if isinstance(statement, cst.For) and "requires_grad" in source.code(statement):
+        called = statement.iter.func if isinstance(statement.iter, cst.Call) else None
+    else:
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        call = small.value if isinstance(small, cst.Expr) else None
+        called = call.func if isinstance(call, cst.Call) and "requires_grad_(False)" in source.code(call) else None
+    name = dotted(called.value) if isinstance(called, cst.Attribute) else None
+    if name:
+        yield name
 
 
 def _bare_calls(statement: cst.SimpleStatementLine) -> list[cst.Call]:

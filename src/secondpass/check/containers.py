@@ -73,6 +73,8 @@ def grow(m: Machine, box: Any, value: Any) -> None:
     m.changes.append(box.serial)
     if m.short > box.depth:
         box.loose = True
+    if isinstance(value, (List, Dict)):
+        value.depth = min(value.depth, box.depth)  # it lives as long as what it is in
     history = _has_history(value)
     if box.place is None or history:
         box.place = m.place()
@@ -85,6 +87,8 @@ def _has_history(value: Any) -> bool:
         return any(_has_history(v) for v in value)
     if isinstance(value, dict):
         return any(_has_history(v) for v in value.values())
+    if isinstance(value, Object):
+        return any(isinstance(v, Tensor) and v.node is not None for v in value.attrs.values())
     return isinstance(value, (Tensor, Unknown)) and value.node is not None
 
 

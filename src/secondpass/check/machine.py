@@ -145,6 +145,8 @@ class Machine:
         """How often it was changed which parameters gather gradients."""
         self.ran: dict[tuple[str, int, str], None] = {}
         """(file, line, function) of the statements that ran."""
+        self.trained = 0
+        """How many statements had run when the last pass was made."""
         self.late: set[tuple[str, int]] = set()
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
         self.short = 0

@@ -92,6 +92,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         iteration=m.iteration(),
         loops=m.loops(),
     )
+    m.trained = len(m.ran)
     if m.engine.again:
         at_least(m, 5)
     if m.hooks:

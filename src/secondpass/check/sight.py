@@ -97,6 +97,8 @@ def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
             yield item.node
         elif isinstance(item, (list, tuple, dict)) and depth < 2:
             yield from _tensors(item, depth + 1)
+        elif isinstance(item, Object) and "training" not in item.attrs and "leaves" not in item.hidden and depth < 2:
+            yield from _tensors(item.attrs, depth + 2)
     if isinstance(box, Dict):
         yield from _tensors(box.others, depth + 1)
 

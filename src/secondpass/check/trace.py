@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from ..record import Cut, Holding, Node, Owner, Place, Trace, Write
 from .graph import Engine
@@ -103,5 +104,5 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         ended=ended,
         producer="check",
         sources=dict(sources),
-        called=tuple(Place(*key) for key in m.ran),
+        called=tuple(Place(*key) for key in islice(m.ran, m.trained)),
     )

@@ -210,6 +210,22 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             yield patch, f"Start `{name}` anew behind the pass"
     if name.startswith("self."):
         yield from _restarted_attribute(finding, name, project)
+        yield from _replaced_attribute(name, project)
+
+
+def _replaced_attribute(name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """`self.aux = self.aux + term` in a forward, with a start in the constructor: each forward gives its own."""
+    for source in project.sources:
+        for function in [f for f in source.functions if f.name.value in {"forward", "__call__"}]:
+            adds = [s for s in simple(source.body(function)) if _added_in(s, name)]
+            assigned = [s for s in simple(source.body(function)) if name in written(s)]
+            if len(adds) == 1 and len(assigned) == 1 and adds[0] is assigned[0] and not source.loops(adds[0]):
+                small = adds[0].body[0]  # type: ignore[union-attr]
+                term = _added(small, name)
+                if term is not None:
+                    patch = Patch()
+                    patch.replace(source, small, f"{name} = {source.code(term)}")
+                    yield patch, f"Let every forward set `{name}` anew"
 
 
 def _restarted_attribute(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:

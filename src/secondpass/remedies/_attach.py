@@ -72,6 +72,12 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         # A cache is no state: what it holds depends on parameters, and to detach it would freeze it.
         if any(True for _ in uncached(finding, finding.carrier.name, project)):
             asked.insert(0, Remedy("recompute", "Recompute", target=finding.carrier.name, place=place))
+    if finding.cause == "accumulated-loss" and finding.carrier and finding.carrier.name.startswith("self."):
+        # Nobody wants the sum over all time of what a network computes; to cut it off would be to train without it.
+        asked = [r for r in asked if r.kind == "other"] + [r for r in asked if r.kind != "other"]
+        if "other" not in kinds:
+            kinds.append("other")
+            asked.insert(0, Remedy("other", "Start anew", target=finding.carrier.name, place=place))
     slot = finding.carrier is not None and "[" in finding.carrier.name and not _outputs(project, finding.carrier.name)
     if finding.cause == "hoisted-forward" and finding.carrier and slot:
         # A slot of a batch or a rollout: to compute it again would be to collect it again.

@@ -13,7 +13,7 @@ NOTE [ What a proof demands ]
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isclose
 
@@ -82,19 +82,25 @@ def prove(
     enough = max(2 * before.passes, before.passes + 4)
     try:
         with mirror(command.root, texts) as root:
-            lines = tuple(
-                f"{root / e.file}:{line}"
-                for e in remedy.edits
-                for line in range(
-                    e.line + _shift(remedy, e), e.line + _shift(remedy, e) + max(1, e.new.count("\n") + 1)
-                )
-            )
+            lines = tuple(f"{root / file}:{line}" for file, line in _changed(remedy, texts))
             after = run(
                 command, root=root, edited=lines, until=until, enough=enough, timeout=timeout, progress=progress
             )
     except (ValueError, OSError) as fault:
         return Verdict(remedy, Proof("not run", str(fault)), Run("unwatched"))
     return judge(finding, remedy, before, after, rerun)
+
+
+def _changed(remedy: Remedy, texts: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """The lines of the repaired program that tell when the repair comes into effect."""
+    for edit in remedy.edits:
+        first = edit.line + _shift(remedy, edit)
+        text = texts.get(edit.file, "").splitlines()
+        for line in range(first, first + max(1, edit.new.count("\n") + 1)):
+            # A decorator comes into effect with the definition below it.
+            while line < len(text) and text[line - 1].lstrip().startswith("@"):
+                line += 1
+            yield edit.file, line
 
 
 def _shift(remedy: Remedy, edit: object) -> int:

@@ -120,3 +120,18 @@ def test_a_cut_may_change_what_a_pass_over_carried_history_did() -> None:
     second = a_run(9, edited=2)
     second.lines[2]["digest"] = "x"
     assert not judge(ERROR, DETACH, BEFORE, second).proven
+
+
+def test_a_change_that_was_not_seen_to_run_is_not_compared() -> None:
+    silent = Finding("SP407", "swallowed-error", "warning", "m", Place("t.py", 9, "train"))
+    before, after = a_run(4, silent), a_run(4)
+    after.lines[2]["digest"] = "other"
+    found = judge(silent, DETACH, before, after, rerun=lambda: before)
+    assert found.proven
+    assert "bit-identical" not in found.proof.detail
+
+
+def test_a_cut_must_leave_the_passes_there() -> None:
+    silent = Finding("SP407", "swallowed-error", "warning", "m", Place("t.py", 9, "train"))
+    found = judge(silent, DETACH, a_run(24, silent), a_run(2))
+    assert found.proof.detail == "only 2 of 24 passes are left"

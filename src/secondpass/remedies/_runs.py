@@ -94,6 +94,11 @@ class Run:
         return next((line["before"] - 1 for line in self.lines if line["what"] == "edited"), self.passes)
 
     @property
+    def edited(self) -> bool:
+        """Whether a changed line was seen to run."""
+        return any(line["what"] == "edited" for line in self.lines)
+
+    @property
     def error(self) -> Finding | None:
         return next((f for f in self.findings if f.severity == "error" and f.cause != "swallowed-error"), None)
 

@@ -65,6 +65,8 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     yield from _handed_over(project, sure, name, suffix)
     if sure and suffix == ".detach()":
         yield from _in_records(project)
+    if not sure and "." in name and suffix == ".detach()":
+        yield from _in_replaced(project, name.rpartition(".")[2])
     if key and not sure:
         yield from _under_key(project, key.group(2), suffix)
 
@@ -98,6 +100,21 @@ def _under_key(project: Project, key: str, suffix: str) -> Iterator[tuple[Patch,
                 if named and element.key.evaluated_value == key:  # type: ignore[union-attr]
                     tracked = project.tracked(source, source.scope(node))
                     what = _wrap(project, patch, source, element.value, tracked, suffix) or what
+    if patch:
+        yield patch, what
+
+
+def _in_replaced(project: Project, field: str) -> Iterator[tuple[Patch, str]]:
+    """A record that cannot be changed is replaced by another one: `replace(session, h=h)`."""
+    patch, what = Patch(), ""
+    for source in project.sources:
+        for call in [n for n in walk(source.module) if isinstance(n, cst.Call)]:
+            words = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+            if (dotted(call.func) or "").rpartition(".")[2] in {"replace", "_replace"} and field in words:
+                for value in words.values():
+                    if isinstance(value, cst.Name):
+                        patch.append(source, value, ".detach()")
+                        what = what or source.code(value)
     if patch:
         yield patch, what
 

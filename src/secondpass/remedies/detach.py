@@ -28,7 +28,7 @@ from ._flow import (
 from ._forms import detached, guess
 from ._patch import Patch
 from ._project import Project, Scope
-from ._source import Source
+from ._source import Source, walk
 from ._stores import wrapped_stores
 from ._ways import Way
 from .item import added_to_sum
@@ -61,7 +61,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 
 def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
-    forms = guess(project, name)
+    forms = [] if _frozen(project, name) else guess(project, name)
     for form in forms[:4]:
         seen: set[int] = set()
         for cut in crossings(finding, name, project):
@@ -69,6 +69,17 @@ def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 continue
             seen.add(id(cut.anchor))
             yield _cut(cut, form, project)
+
+
+def _frozen(project: Project, name: str) -> bool:
+    """Whether a name is a field of a record that cannot be changed."""
+    field = name.rpartition(".")[2] if "." in name else ""
+    for source in project.sources:
+        for owner in source.classes:
+            fixed = any("frozen=True" in source.code(d).replace(" ", "") for d in owner.decorators)
+            if fixed and any(isinstance(n, cst.AnnAssign) and dotted(n.target) == field for n in walk(owner)):
+                return True
+    return False
 
 
 def _cut(cut: Crossing, form: str, project: Project) -> Way:

@@ -91,7 +91,16 @@ def _passes_first(finding: Finding, project: Project) -> Iterator[Way]:
                 continue  # what a step needs of its own turn would be gone
             way = Way(title="Make all passes before the first step", safe=False)
             way.why = "the passes then see the values that their forwards were computed with"
-            way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, rest))
+            if (written(loop) | made).isdisjoint(names_read(steps[-1])):
+                # One optimizer for all turns: it steps once, with the gradients of all of them.
+                once = [*clears, steps[-1]]
+                for statement in once:
+                    way.patch.delete(source, statement)
+                for statement in clears:
+                    way.patch.insert_before(source, loop, lines_of(source, statement))
+                way.patch.insert_after(source, loop, lines_of(source, steps[-1]))
+            else:
+                way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, rest))
             yield way
 
 

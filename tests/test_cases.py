@@ -36,14 +36,18 @@ QUICK = {
     "ctr-model-retains-by-habit",
     "dqn-values-through-item",
     "generator-first-gan",
+    "hooks-registered-every-step",
     "loss-totals-in-defaultdict",
     "negatives-queue-live-keys",
     "pix2pix-live-fake",
+    "projected-task-gradients",
+    "quasi-newton-closure-keeps-adding",
     "second-step-for-good-measure",
     "skip-batch-on-runtime-error",
     "tasks-in-module-dict",
     "total-loss-plus-loss",
     "transformer-memory-list",
+    "validation-outputs-with-graph",
 }
 QUICK_REPAIRS = {("pix2pix-live-fake", "fixed_1"), ("trajectory-preallocated", "fixed_1.py")}
 REPAIRS = [(name, repair) for name, key in KEYS.items() for repair in key["result"] if repair != "main.py"]

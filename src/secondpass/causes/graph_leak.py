@@ -100,7 +100,7 @@ def diagnose(trace: Trace) -> list[Finding]:
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
     names: dict[tuple[str, bool], list[Holding]] = {}
-    for holding in trace.holdings:
+    for holding in (h for h in trace.holdings if not h.kind.startswith("unwalked")):
         names.setdefault((holding.name, holding.kind == "hooks"), []).append(holding)
     found = [(name, seen) for (name, _), seen in names.items() if _grows(trace, seen)]
     # One holder can be reached by several names, and a container in it by more: the shortest speaks for all.
@@ -114,7 +114,30 @@ def diagnose(trace: Trace) -> list[Finding]:
         if finding.failed not in places and not inside:
             places.add(finding.failed)
             chosen.append(finding)
-    return chosen
+    never = [h for h in trace.holdings if h.kind.startswith("unwalked") and h.place not in places]
+    return chosen + [_never_walked(h) for h in never]
+
+
+def _never_walked(held: Holding) -> Finding:
+    """Whole graphs on which no pass ever runs."""
+    what = f"the history of {held.count} values" if held.kind.endswith("sum") else f"{held.count} tensors with history"
+    message = (
+        f"`{held.name}` collects {what} that no backward ever walks: the whole graph of each stays in memory until the end "
+        "of the evaluation."
+    )
+    off = remedy(
+        "other",
+        "evaluate under `torch.no_grad()`",
+        "Nothing is recorded then, so there is nothing to keep.",
+        target=held.name,
+        place=held.place,
+    )
+    evidence = [
+        {"what": "bytes", "text": f"each keeps about {held.nodes} nodes with their buffers", "nodes": held.nodes}
+    ]
+    remedies = [off, *_remedies(held, held.name, held.place)[-1:]]
+    carrier = Carrier(held.name, "local")
+    return warning(CODE, "graph-leak", message, held.place, remedies, carrier=carrier, evidence=evidence)
 
 
 def _grows(trace: Trace, seen: list[Holding]) -> bool:

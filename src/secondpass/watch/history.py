@@ -76,6 +76,7 @@ def executed(log: Log, start: int, end: int, number: int) -> Call:
     marks = log.marks[first:end]
     root = Call(None, (marks[0] >> 24) if len(marks) else number)
     call = root
+    nodes: dict[int, ast.stmt | None] = {}
     for k, value in enumerate(marks):
         at, statement = value >> 24, log.statements[value & 0xFFFFFF]
         if call.body:
@@ -89,8 +90,11 @@ def executed(log: Log, start: int, end: int, number: int) -> Call:
             call.ended = at
             call = call.caller.call if call.caller is not None else root
         elif statement.kind == STATEMENT:
-            tree = source(statement.file)
-            node = tree.statement(statement.line) if tree is not None else None
+            i = value & 0xFFFFFF
+            if i not in nodes:
+                tree = source(statement.file)
+                nodes[i] = tree.statement(statement.line) if tree is not None else None
+            node = nodes[i]
             if node is not None:
                 call.body.append(Executed(statement, node, call, at, at, position=first + log.dropped + k))
     while True:

@@ -12,6 +12,7 @@ from .events import PassNote
 from .failure import Graph
 from .graph import buffers, is_leaf
 from .timeline import Moment, Timeline
+from .unwalked import find_collected
 from .watcher import Watcher
 from .writes import find_write
 
@@ -79,7 +80,7 @@ class _Builder:
             # Without a failure only gradients are judged by steps: those that were not followed say nothing.
             steps=tuple(self._step(n) for n in self.steps if n.followed or self.graph is not None),
             sightings=tuple(self._sightings()),
-            holdings=tuple(self._holdings()),
+            holdings=(*self._holdings(), *(self._unwalked() if ended else ())),
             writes=writes,
             cuts=self._cuts(),
             failures=failures,
@@ -208,6 +209,25 @@ class _Builder:
                         held = Holding(note.when, seen.name, "running", length, (seen.name,), single=seen.single)
                         found.append(held)
         return found
+
+    def _unwalked(self) -> list[Holding]:
+        """What was collected between passes and never walked: only worth asking when all is over."""
+        log = self.watcher.log
+        if log is None or self.graph is not None:
+            return []
+        here = [n for n in self.notes if n.in_main_thread]
+        return [
+            Holding(
+                c.when,
+                c.name,
+                "unwalked sum" if c.running else "unwalked",
+                c.count,
+                (c.name,),
+                nodes=c.nodes,
+                place=c.place,
+            )
+            for c in find_collected(log, self.watcher.files, here)
+        ]
 
     def _when(self, number: int) -> int:
         """The last event before a node was built."""

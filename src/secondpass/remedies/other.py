@@ -87,6 +87,7 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
             if any(
                 stretch[0] < where.order(s) < stretch[1] and method_call(s, "step", "zero_grad")
                 for s in simple(where.body(scope))
+                if isinstance(s, cst.SimpleStatementLine)
             ):
                 return
             break

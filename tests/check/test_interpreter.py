@@ -656,3 +656,23 @@ def test_the_names_of_other_files_are_looked_at(tmp_path: Path) -> None:
     """
     assert codes(tmp_path, body.format(value="loss"), meter=meter) == ["SP401"]
     assert codes(tmp_path, body.format(value="loss.item()"), meter=meter) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("[net(x) for x in xs]", ["SP101"]),
+        ("list(map(net, xs))", ["SP101"]),
+        ("list(itertools.starmap(lambda x, n: net(x) * n, zip(xs, [1, 2, 3])))", ["SP101"]),
+        ("list(itertools.starmap(lambda x, n: net(x).detach() * n, zip(xs, [1, 2, 3]))) + [net(xs[0])]", ["SP101"]),
+    ],
+)
+def test_functions_over_many_are_called(tmp_path: Path, made: str, found: list[str]) -> None:
+    body = f"""
+    import itertools
+    xs = [torch.randn(1, 3) for _ in range(3)]
+    loss = torch.stack({made}).pow(2).sum()
+    loss.backward()
+    loss.backward()
+    """
+    assert codes(tmp_path, body) == found

@@ -274,7 +274,7 @@ def method(m: Machine, owner: Any, name: str) -> Any:
             return Unknown(plain=True)
         try:
             found = real(*args, **kwargs)
-        except Exception:
+        except Exception:  # whatever the program's own values do not allow
             return Unknown(plain=True)
         if isinstance(found, str) and len(found) > 10_000:
             return Unknown(plain=True)

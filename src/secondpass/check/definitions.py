@@ -57,8 +57,6 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
                 made.marks.add("cached")
         elif isinstance(value, _contexts.Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
-        elif name == "dataclasses.dataclass" and isinstance(made, Class):
-            pass
         elif isinstance(value, (Function, Bound)) and not isinstance(made, Class):
             wrapped = _calls.call(m, value, [made], {})
             # A decorator that gives back something we cannot read is taken to leave the function as it is.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .library import models
+from .library import CLASSES, models
 from .machine import Machine
 from .values import Native, Object, Tensor, Unknown
 
@@ -23,8 +23,6 @@ models("torch.utils.hooks.RemovableHandle")
 
 
 def _handle(m: Machine, box: list[Any], entry: Any) -> Object:
-    from .library import CLASSES
-
     box.append(entry)
     m.memo.clear()  # what was remembered of modules was without this hook
 

@@ -170,7 +170,7 @@ def _next(m: Machine, args: Args, kwargs: Words) -> Any:
     return args[1] if len(args) > 1 else Unknown()
 
 
-@function("builtins.map", "builtins.filter", "itertools.starmap")
+@function("builtins.map")
 def _map(m: Machine, args: Args, kwargs: Words) -> Any:
     act, sources = args[0], args[1:]
     size = _length(m, sources[0]) if sources else None
@@ -180,6 +180,17 @@ def _map(m: Machine, args: Args, kwargs: Words) -> Any:
             yield _calls.call(m, act, list(items), {})
 
     return Stream(make, size, generator=True)
+
+
+@function("itertools.starmap")
+def _starmap(m: Machine, args: Args, kwargs: Words) -> Any:
+    act, source = args[0], args[1] if len(args) > 1 else Unknown()
+
+    def make() -> Iterator[Any]:
+        for item in iterate(m, source):
+            yield _calls.call(m, act, list(item) if isinstance(item, (tuple, list)) else [Unknown()], {})
+
+    return Stream(make, _length(m, source), generator=True)
 
 
 @function("builtins.filter")
@@ -269,7 +280,6 @@ def _product(m: Machine, args: Args, kwargs: Words) -> Any:
 
 @function(
     "tqdm.tqdm",
-    "tqdm.trange",
     "tqdm",
     "tqdm.std.tqdm",
     "rich.progress.track",

@@ -75,7 +75,7 @@ def _really(act: Any, left: Any, right: Any) -> Any:
         if act is operator.lshift and right > 64:
             return Unknown(plain=True)
         found = act(left, right)
-    except Exception:
+    except Exception:  # whatever the program's own values do not allow
         return Unknown(plain=True)
     if isinstance(found, (str, list, tuple)) and len(found) > 10_000:
         return Unknown(plain=True)

@@ -96,7 +96,7 @@ def _pure(name: str, real: Any) -> Any:
         if is_concrete(list(args)) and is_concrete(kwargs) and not _too_long(name, args):
             try:
                 found = real(*args, **kwargs)
-            except Exception:
+            except Exception:  # whatever the program's own values do not allow
                 return Unknown(plain=True)
             return found if is_concrete(found) else Unknown(plain=True)
         if any(isinstance(a, Tensor) for a in args) and name in ("abs", "round"):
@@ -145,7 +145,7 @@ def _convert(name: str, real: Any) -> None:
         if is_concrete(list(args)):
             try:
                 return real(*args)
-            except Exception:
+            except Exception:  # whatever the program's own values do not allow
                 return Unknown(plain=True)
         return Unknown(("as", name, getattr(value, "key", id(value))), plain=True)
 

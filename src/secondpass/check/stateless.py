@@ -8,6 +8,7 @@ from typing import Any
 from .calls import call
 from .library import function
 from .machine import Machine
+from .tensors import unknown_operation
 from .values import Object, Tensor, Unknown
 
 __all__: list[str] = []
@@ -43,8 +44,6 @@ def _functional_call(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any
     places = _places(module, given)
     if places is None or not isinstance(words, dict):
         # Which parameters take part cannot be told: the result may come from any of those that were handed over.
-        from .tensors import unknown_operation
-
         return unknown_operation(m, "functional_call", [*values, given], {})
     before = [(names, key, names[key]) for names, key, _ in places]
     m.memo.clear()

@@ -152,3 +152,13 @@ def test_a_counter_leaves_out_numbers() -> None:
 def test_what_is_silent_is_not_judged_by_late_turns(tmp_path: Path) -> None:
     late = "if step == 200:\n    net(torch.randn(1, 3)).sum().backward(retain_graph=True)\n    opt.step()"
     assert codes(tmp_path, "for step in range(300):", late) == []
+
+
+def test_numbers_beyond_measure_are_left_alone(tmp_path: Path) -> None:
+    late = """
+    if step * 10 ** 400 > 10 ** 402: opt.zero_grad()
+    if step % -7 == 3 or step % 0.5 == 0.25 or float("nan") > step or step > float("inf"): opt.zero_grad()
+    if step == 10 ** 30: loss.backward()
+    """
+    assert codes(tmp_path, "for step in range(10 ** 20):", late) == []
+    assert codes(tmp_path, "for step in range(5, 10, 0):", late) == []

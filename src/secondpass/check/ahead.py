@@ -23,6 +23,8 @@ from .machine import Loop, Machine
 __all__ = ["Compared", "Counter", "counted", "jumps", "open_loops"]
 
 FURTHEST = 100_000
+_FAR = 1e15
+"""Numbers further apart than this do not meet, and may be too large to divide."""
 MOST = 12
 """Turns that are looked at after some were left out."""
 COSTLY = 5_000
@@ -68,7 +70,7 @@ class Moving:
         else:
             apart = self._now[1] - self._now[0]
             speed = apart - (self._before[1] - self._before[0])
-            if not speed or not math.isfinite(apart / speed):
+            if not speed or abs(apart) > _FAR or not math.isfinite(apart / speed):
                 return None
             whole = math.floor(-apart / speed)
             near = range(max(1, whole - 1), min(whole + 2, FURTHEST) + 1)

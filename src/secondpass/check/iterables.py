@@ -11,7 +11,7 @@ from .ahead import Counter
 from .containers import is_concrete, length
 from .library import function
 from .loops import iterate
-from .machine import Machine
+from .machine import Machine, Raised
 from .values import Function, List, Object, Stream, Unknown
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["some"]
 
 ENDLESS = 1_000_000_000
+LONGEST = 2**61
 
 Args = list[Any]
 Words = dict[str, Any]
@@ -56,7 +57,10 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("builtins.range")
 def _range(m: Machine, args: Args, kwargs: Words) -> Any:
     if all(isinstance(a, int) for a in args):
-        return range(*args)
+        if len(args) > 2 and not args[2]:
+            raise Raised("ValueError")
+        # Python itself cannot tell the length of longer ones, and nobody walks them to their end.
+        return range(*(max(-LONGEST, min(LONGEST, a)) for a in args))
     start = args[0] if len(args) > 1 and isinstance(args[0], int) else 0 if len(args) == 1 else None
     step = args[2] if len(args) > 2 else 1
 

@@ -93,7 +93,7 @@ def test_every_level_gives_the_same_bits(name):
         kept = secondpass.keep(again, budget=budget)
         for _ in range(3):
             assert same(rows(again, kept, False), expected)
-        levels |= {level for _, (_, level) in kept._keeper._plan}
+        levels |= {fate.level for _, fate in kept._keeper._plan}
     assert levels >= {"full", "fast"}
     if name == "silu":
         assert levels == {"full", "fast", "slim", "halves"}
@@ -139,3 +139,23 @@ def test_a_changed_norm_raises_the_native_error():
         model.blocks[0].norm.bias.add_(1.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_part_of_each_unit_on_the_host_gives_the_same_bits(name):
+    zoo.seed(1)
+    model = zoo.Stack([BLOCKS[name]() for _ in range(4)])
+    expected, parted = rows(model, model, True), False
+    with pytest.raises(secondpass.keep.BudgetError) as caught:
+        secondpass.keep(copy.deepcopy(model), budget=1, policy="offload")(torch.randn(4, 8))
+    for share in (1.0, 1.2, 1.5, 2.0, 9.0):
+        again = copy.deepcopy(model)
+        kept = secondpass.keep(again, budget=int(caught.value.least * share), policy="offload")
+        for _ in range(3):
+            assert same(rows(again, kept, False), expected)
+        out = kept(torch.randn(4, 8))
+        lines = [line for line in kept.ledger().lines if line.unit]
+        parted |= any(line.host and line.held for line in lines)
+        assert kept.ledger().held <= kept._keeper.budget
+        out.sum().backward()
+    assert parted

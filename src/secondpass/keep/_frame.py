@@ -125,9 +125,13 @@ class Frame(Part):
         gradient, its weight's, and its input, if that is made only now. Meanwhile the gradient of the unit's result
         waits to be added, and a dropout may have made another of that size.
         """
-        edge = max(self.boundary.values(), default=0)
-        product = self.largest + (self.derived if slim else 0) + self.weight + 2 * edge
-        return max(2 * self.largest + edge, product)
+        product = self.largest + (self.derived if slim else 0) + self.weight + 2 * self.edge
+        return max(2 * self.largest + self.edge, product)
+
+    @property
+    def edge(self) -> int:
+        """The largest argument of a unit: as large as its result, and as the gradients of both."""
+        return max(self.boundary.values(), default=0)
 
     def add_run(self, run: Run) -> None:
         before = self.live()
@@ -148,8 +152,10 @@ class Frame(Part):
         if budget is None:
             hosts = hosts[:-1]  # it goes while the unit after it runs
         leaving = sum(host.leaving for host in hosts)
+        # In a forward the next unit needs room for its buffers and for what it does not save, in a pass for gradients.
+        beside = ahead + self.largest if ahead else self.reserve(slim=True)
         for host in hosts:
-            if budget is None or self.held + self.fixed() + self.reserve(slim=True) + leaving + ahead > budget:
+            if budget is None or self.held + self.fixed() + leaving + beside > budget:
                 leaving -= host.leaving
                 host.settle()
 
@@ -161,7 +167,9 @@ class Frame(Part):
         """Another call needs room: everything that can be made again goes."""
         if not self.in_pass:
             for run in self.live():
-                if run.mode == "retain" and run.evictable():
+                if run.host is not None:
+                    run.send_rest()
+                elif run.mode == "retain" and run.evictable():
                     run.evict("to make room for a later call")
 
     # Passes --------------------------------------------------------------------------------------------------------
@@ -174,7 +182,7 @@ class Frame(Part):
         self.last_pass = self.finished is None and learned is not None and len(self.passes) + 1 == learned
         hosts = [run.host for run in self.live() if run.host is not None]
         self._window = 2 * max((host.on_host for host in hosts), default=0)
-        self.traffic.begin(hosts)
+        self.traffic.begin(hosts, more=learned is not None and len(self.passes) + 1 < learned)
         self.fetch()
         self.passes.append({"start": time.perf_counter(), "recomputed": 0, "recompute_seconds": 0.0})
 
@@ -184,6 +192,7 @@ class Frame(Part):
         record["seconds"] = time.perf_counter() - record.pop("start", time.perf_counter())
         for run in self.live():
             run.end_pass()
+        self.traffic.end()
         released = self._released()
         if released is not None:
             released.end_pass()
@@ -199,10 +208,12 @@ class Frame(Part):
         self.last_pass = False
 
     def fetch(self) -> None:
-        """Starts copies back from the host: two units of them, or as many as the budget has room for now."""
+        """Starts copies back from the host: two units of them, or as many more as the budget has room for now."""
+        if not self.traffic.waiting:
+            return
         room, budget = self._window, self.keeper.budget
-        if room and budget is not None:
-            room = max(room, budget - self.fixed() - self.reserve(slim=True) - self.held)
+        if budget is not None:
+            room = max(room, min(2 * room, budget - self.fixed() - self.reserve(slim=True) - 2 * self.edge - self.held))
         self.traffic.pump(room)
 
     def recomputed(self, run: Run, seconds: float) -> None:

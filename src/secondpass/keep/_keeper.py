@@ -19,7 +19,7 @@ from ._frame import Frame
 from ._ledger import Ledger, Line, PassLine
 from ._replay import replaying
 from ._room import settle_budget
-from ._run import FULL, HALVES, SLIM, Run
+from ._run import FULL, HALVES, SLIM, Fate, Run
 from ._tree import tensors
 from ._unit import Unit, choose_units
 
@@ -68,7 +68,7 @@ class Keeper:
         """Bytes between the units, as the plan found them."""
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
-        self._plan: list[tuple[Any, tuple[str, str]]] = []
+        self._plan: list[tuple[Any, Fate]] = []
         self._here = _Here()
         self._lock = threading.Lock()
         self._users = 0
@@ -127,8 +127,7 @@ class Keeper:
             return call(*args, **kwargs)
         if unit.pinned is not None and self.budget is None:
             return call(*args, **kwargs)  # held by PyTorch itself
-        mode, level = self._mode(frame, unit, args, kwargs)
-        run = Run(frame, unit, args, kwargs, mode, level)
+        run = Run(frame, unit, args, kwargs, self._fate(frame, unit, args, kwargs))
         frame.add_run(run)
         self._here.in_unit = True
         try:
@@ -144,16 +143,17 @@ class Keeper:
         finally:
             self._here.in_unit = False
 
-    def _mode(self, frame: Frame, unit: Unit, args: Any, kwargs: Any) -> tuple[str, str]:
+    def _fate(self, frame: Frame, unit: Unit, args: Any, kwargs: Any) -> Fate:
         """What becomes of a run, and how far it is cut down: see NOTE [ Levels ]."""
-        if self.policy in ("recompute", "offload") and (unit.pinned is None or self.policy == "offload"):
-            if self.policy == "offload" and self.budget is not None:
-                return self._planned(frame, unit, args, kwargs, otherwise=("offload", SLIM))
-            return self.policy, SLIM if self.policy == "offload" else HALVES
-        mode, level = self._planned(frame, unit, args, kwargs, otherwise=("retain", FULL))
-        return ("retain" if unit.pinned is not None else mode), level
+        if self.policy == "offload":
+            everything = Fate("offload", SLIM)
+            return everything if self.budget is None else self._planned(frame, unit, args, kwargs, everything)
+        if self.policy == "recompute" and unit.pinned is None:
+            return Fate("recompute", HALVES)
+        fate = self._planned(frame, unit, args, kwargs, Fate("retain", FULL))
+        return fate if unit.pinned is None else fate._replace(mode="retain")
 
-    def _planned(self, frame: Frame, unit: Unit, args: Any, kwargs: Any, otherwise: tuple[str, str]) -> tuple[str, str]:
+    def _planned(self, frame: Frame, unit: Unit, args: Any, kwargs: Any, otherwise: Fate) -> Fate:
         """What the last call with the same sizes came to."""
         signature = _signature(unit, args, kwargs)
         frame.signatures.append(signature)
@@ -163,11 +163,9 @@ class Keeper:
         frame.follows = False
         return otherwise
 
-    def learn_plan(self, frame: Frame, runs: list[Run], held: frozenset[int], level: str) -> None:
-        if len(frame.signatures) != len(runs):
-            return
-        away = "offload" if self.policy == "offload" else "recompute"
-        self._plan = [(frame.signatures[i], ("retain" if i in held else away, level)) for i in range(len(runs))]
+    def learn_plan(self, frame: Frame, fates: list[Fate]) -> None:
+        if len(frame.signatures) == len(fates):
+            self._plan = list(zip(frame.signatures, fates, strict=True))
 
     @contextlib.contextmanager
     def _intercepted(self) -> Iterator[None]:

@@ -9,7 +9,9 @@ NOTE [ Streams ]
    there when the first pass begins is used as it is.
 3. A copy back writes to memory given by the stream of the kernels, and waits for what that stream was doing with it.
    The kernels wait for the copy when the buffer is read, or when the memory is given back unread.
-4. Copies back run ahead of the pass, in the order in which it wants them, as far as there is room: see `Traffic`.
+4. Copies back run ahead of the pass, in the order in which it wants them, as far as there is room: see `Traffic`. A copy
+   takes the place of one that was read, if that is as large: then the kernels need not wait, should that place still be
+   on its way to the host. Only the copy does.
 5. On the CPU both are plain copies, and reading gives the same bits.
 """
 
@@ -35,10 +37,14 @@ def _stream(device: torch.device, way: str) -> Any:
     return _streams[key]
 
 
+def _holders(tensor: torch.Tensor) -> int:
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)  # type: ignore[no-any-return]
+
+
 class _Copy:
     """One storage: on the host, and during a pass perhaps back on the device."""
 
-    __slots__ = ("away", "back", "device", "host", "left", "readers", "ready", "size", "source")
+    __slots__ = ("away", "back", "device", "early", "host", "left", "readers", "ready", "size", "source")
 
     def __init__(self, source: torch.Tensor) -> None:
         self.device, self.size = source.device, source.numel()
@@ -48,6 +54,8 @@ class _Copy:
         self.away: Any = None
         self.ready: Any = None
         self.readers = self.left = 0
+        self.early = False
+        """It is back for the pass after this one."""
 
     def depart(self) -> None:
         """Starts the copy to the host."""
@@ -68,7 +76,7 @@ class _Copy:
             self._await()
             self.source = None
 
-    def fetch(self) -> None:
+    def fetch(self, traffic: Traffic) -> None:
         """Starts the copy back."""
         if self.back is not None:
             return
@@ -78,27 +86,34 @@ class _Copy:
         elif self.device.type != "cuda":
             self.back = self.host.clone()
         else:
-            self.back = torch.empty(self.size, dtype=torch.uint8, device=self.device)
+            place, away = traffic.place(self.size, self.device)
+            self.back = torch.empty(self.size, dtype=torch.uint8, device=self.device) if place is None else place
             stream = _stream(self.device, "back")
             stream.wait_stream(torch.cuda.current_stream(self.device))
+            if away is not None:
+                stream.wait_event(away)
             with torch.cuda.stream(stream):
                 self.back.copy_(self.host, non_blocking=True)
                 self.ready = stream.record_event()
 
-    def wait(self) -> torch.Tensor:
-        self.fetch()
+    def wait(self, traffic: Traffic) -> torch.Tensor:
+        self.fetch(traffic)
         if self.ready is not None:
             torch.cuda.current_stream(self.device).wait_event(self.ready)
             self.ready = None
         return self.back
 
-    def release(self) -> int:
-        """Its readers hold it from here on, if there were any. Says how many bytes went."""
-        if self.back is None:
-            return 0
-        self._await()
-        self.back = None
-        return self.size
+    def release(self) -> None:
+        """Its readers hold it from here on, if there were any."""
+        if self.back is not None:
+            self._await()
+            self.back = None
+
+    def hand_over(self, traffic: Traffic) -> None:
+        """The same when it has been read: another copy may take its place."""
+        traffic.gone(self.back, self.size, self.away)
+        self.back = self.away = None
+        self.early = False
 
     def _await(self) -> None:
         for event in (self.away, self.ready):
@@ -112,6 +127,7 @@ class Host:
 
     def __init__(self) -> None:
         self._copies: dict[int, _Copy] = {}
+        self._gone = 0
         self.order: list[_Copy] = []
 
     def put(self, tensor: torch.Tensor) -> Any:
@@ -126,10 +142,11 @@ class Host:
         return copy, tensor.dtype, tensor.stride(), tensor.storage_offset()
 
     def depart(self) -> None:
-        """The forward is over: starts all copies to the host."""
+        """Starts the copies to the host of what was put here since."""
         self._copies.clear()  # addresses mean nothing from here on
-        for copy in self.order:
+        for copy in self.order[self._gone :]:
             copy.depart()
+        self._gone = len(self.order)
 
     def settle(self) -> None:
         """Gives the device's memory back."""
@@ -149,51 +166,103 @@ class Host:
         """The buffer. The last of its readers takes it along, unless it is to `keep`."""
         copy, dtype, stride, offset = handle
         traffic.wanted(copy)
-        data = copy.wait()
+        data = copy.wait(traffic)
         view = torch.empty(0, dtype=dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
         if not keep:
             copy.left -= 1
             if copy.left == 0:
-                traffic.gone(copy.release())
+                copy.hand_over(traffic)
         return view
 
     def end_pass(self) -> None:
         for copy in self.order:
-            copy.release()
+            if not copy.early:
+                copy.release()
 
     def clear(self) -> None:
-        self.end_pass()
+        for copy in self.order:
+            copy.release()
         self.settle()
         self.order.clear()
+        self._gone = 0
 
 
 class Traffic:
     """The copies back of one pass: always as many on their way as there is room for."""
 
     def __init__(self) -> None:
+        self._order: list[_Copy] = []
         self._queue: deque[_Copy] = deque()
         self._out = 0
+        self._more = False
+        """Another pass is expected: when all is on its way, its first copies follow."""
+        self._places: list[tuple[torch.Tensor, Any]] = []
+        """Memory of copies that were read, and the event of its copy to the host, if that may not be over."""
 
-    def begin(self, hosts: Iterable[Host]) -> None:
+    @property
+    def waiting(self) -> bool:
+        return bool(self._queue) or self._more
+
+    def begin(self, hosts: Iterable[Host], more: bool) -> None:
         """A pass begins; the hosts come in the order of the forward."""
-        self._queue = deque(copy for host in reversed(list(hosts)) for copy in reversed(host.order))
-        self._out = sum(copy.size for copy in self._queue if copy.source is not None)
+        self._order = [copy for host in reversed(list(hosts)) for copy in reversed(host.order)]
+        self._queue, self._more = deque(self._order), more
+        self._out = sum(copy.size for copy in self._order if copy.source is not None or copy.early)
+        for copy in self._order:
+            copy.early = False
 
     def pump(self, room: int) -> None:
         """Starts copies back within the room."""
         while self._queue:
-            here = self._queue[0].source is not None
+            here = self._queue[0].source is not None or self._queue[0].back is not None
             if not here and self._out + self._queue[0].size > room:
                 return
             copy = self._queue.popleft()
-            if copy.back is None:
-                self._out += 0 if here else copy.size
-                copy.fetch()
+            self._out += 0 if here else copy.size
+            copy.fetch(self)
+        if self._more:
+            self._pump_early(room)
+
+    def _pump_early(self, room: int) -> None:
+        for copy in self._order:
+            if copy.early:
+                continue
+            if copy.source is not None or copy.back is not None or self._out + copy.size > room:
+                return  # this pass has not read it yet, or there is no room
+            self._out += copy.size
+            copy.early = True
+            copy.fetch(self)
+        self._more = False
 
     def wanted(self, copy: _Copy) -> None:
         """It is read now, whether there is room or not."""
         if copy.back is None and copy.source is None:
             self._out += copy.size
 
-    def gone(self, size: int) -> None:
+    def gone(self, place: torch.Tensor, size: int, away: Any) -> None:
+        """It was read for the last time."""
         self._out -= size
+        self._places.append((place, away))
+        if not self.waiting:
+            self._give_back()
+
+    def place(self, size: int, device: torch.device) -> tuple[torch.Tensor | None, Any]:
+        """Memory for a copy, if there is some of just that size that no reader holds on to; what else there is goes."""
+        for index, (place, away) in enumerate(self._places):
+            if (place.numel(), place.device) == (size, device) and _holders(place) == _holders(torch.empty(0)):
+                del self._places[index]
+                return place, away
+        self._give_back()
+        return None, None
+
+    def end(self) -> None:
+        """The pass is over."""
+        self._give_back()
+        self._order, self._queue, self._more = [], deque(), False
+
+    def _give_back(self) -> None:
+        """Gives back the memory of what was read: PyTorch lets nobody have it before a copy to the host is over."""
+        for place, away in self._places:
+            if away is not None:
+                place.record_stream(_stream(place.device, "away"))
+        self._places.clear()

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ._budget import readable
 from ._errors import BudgetError
 from ._graph import node_of, walk
 from ._late import built_between, weigh
-from ._plan import Cost, choose, least, needed
-from ._run import FAST, FULL, HALVES, SLIM, Run
+from ._plan import Cost, choose, least, needed, send, travelling
+from ._run import FAST, FULL, HALVES, SLIM, Fate, Run
 
 __all__ = ["make_room", "settle_budget"]
 
@@ -43,14 +43,15 @@ def settle_budget(frame: Any) -> None:
     if budget is None or frame.finished:
         return
     runs = frame.live()
-    ahead = 1 if frame.keeper.policy == "offload" else 0
     if frame.follows:
         frame.glue = frame.keeper.glue
     if frame.glue is None:
         inside = built_between(frame.start, frame.end)
         nodes = walk([node_of(value) for value in (a() for a in frame.anchors) if value is not None], inside)
         frame.glue = weigh(nodes, frame.own_memory() | set(frame.boundary))
-    offload = frame.keeper.policy == "offload"
+    if frame.keeper.policy == "offload":
+        _settle_offload(frame, runs, budget)
+        return
     while True:
         others = frame.keeper.others(frame)
         if others and _need(frame, runs) > budget - others:
@@ -58,16 +59,16 @@ def settle_budget(frame: Any) -> None:
             others = frame.keeper.others(frame)
         if frame.follows and _need(frame, runs) <= budget - others:
             return  # as planned: what the plan let go is gone, so another choice could only lose
-        for level in (FULL, *((SLIM,) if offload else (FAST, SLIM, HALVES))):
+        for level in (FULL, FAST, SLIM, HALVES):
             costs, fixed = _costs(runs, level), _fixed(frame, level)
-            held = choose(costs, fixed, budget - others, ahead)
+            held = choose(costs, fixed, budget - others)
             if level == FAST and held is not None and len(held) == len(runs):
                 fixed = _fixed(frame, SLIM)  # nothing is made again, so nothing leaves its place to derived buffers
-                held = choose(costs, fixed, budget - others, ahead)
+                held = choose(costs, fixed, budget - others)
             if held is not None and (level != FULL or len(held) == len(runs)):
                 break
         if held is None:
-            _refuse(frame, least(costs, fixed, ahead) + others)
+            _refuse(frame, least(costs, fixed) + others)
         if level != FULL:
             for run in runs:
                 run.slim_down()
@@ -79,7 +80,39 @@ def settle_budget(frame: Any) -> None:
             run.cut_down(level)
     if not others:
         frame.keeper.glue = frame.glue
-        frame.keeper.learn_plan(frame, runs, held, level)
+        fates = [Fate("retain" if index in held else "recompute", level) for index in range(len(runs))]
+        frame.keeper.learn_plan(frame, fates)
+
+
+def _settle_offload(frame: Any, runs: list[Run], budget: int) -> None:
+    """The same where what is over the budget goes to the host."""
+    sizes = [run.sizes() for run in runs]
+    others = frame.keeper.others(frame)
+    if frame.follows:
+        level = SLIM if any(run.level != FULL for run in runs) else FULL
+        need = _fixed(frame, level) + frame.held + travelling(sizes, [run.away() for run in runs])
+        if others and need > budget - others:
+            frame.keeper.press(frame)
+            others = frame.keeper.others(frame)
+        if need <= budget - others:
+            return
+        for run in runs:
+            if run.host is not None:
+                run.send_rest()
+            elif run.evictable():
+                run.evict("over the budget")
+    fixed = _fixed(frame, SLIM)
+    if _fixed(frame, FULL) + sum(run.bytes for run in runs) <= budget - others:
+        fates = [Fate("retain", FULL)] * len(runs)
+    else:
+        sent = send(sizes, fixed, budget - others)
+        if sent is None:
+            everything = [frozenset(number for number, _ in run) for run in sizes]
+            _refuse(frame, fixed + travelling(sizes, everything) + others)
+        fates = [Fate("offload" if away else "retain", SLIM, away) for away in sent]
+    if not others:
+        frame.keeper.glue = frame.glue
+        frame.keeper.learn_plan(frame, fates)
 
 
 def _costs(runs: list[Run], level: str) -> list[Cost]:
@@ -108,10 +141,10 @@ def _need(frame: Any, runs: list[Run]) -> int:
     """The most that the passes need as things are."""
     held = frozenset(index for index, run in enumerate(runs) if run.mode == "retain")
     level = next((run.level for run in runs if run.mode != "retain"), SLIM if any(r.slim for r in runs) else FULL)
-    return needed(_costs(runs, level), held, _fixed(frame, level), 1 if frame.keeper.policy == "offload" else 0)
+    return needed(_costs(runs, level), held, _fixed(frame, level))
 
 
-def _refuse(frame: Any, smallest: int) -> None:
+def _refuse(frame: Any, smallest: int) -> NoReturn:
     budget = frame.keeper.budget
     frame.finish("the budget cannot be met", for_good=True)
     error = BudgetError(

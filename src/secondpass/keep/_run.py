@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
@@ -19,7 +19,7 @@ from ._state import Surroundings, severed
 from ._tree import tensors
 from ._unit import Unit
 
-__all__ = ["FAST", "FULL", "HALVES", "SLIM", "Run"]
+__all__ = ["FAST", "FULL", "HALVES", "SLIM", "Fate", "Run"]
 
 # NOTE [ Levels ]: how far a call is cut down to meet its budget. Each needs less room than the one before.
 FULL = "full"  # all is held
@@ -28,12 +28,20 @@ SLIM = "slim"  # derived buffers are not even kept of a unit that was made again
 HALVES = "halves"  # and its later buffers are made first, the earlier ones when a pass comes to them
 
 
+class Fate(NamedTuple):
+    """What is to become of a run."""
+
+    mode: str
+    level: str
+    sent: frozenset[int] | None = None
+    """Of a run that goes to the host: which buffers, by number; by default all."""
+
+
 class Run(Buffers):
     """See NOTE [ Buffers of a unit ]."""
 
-    def __init__(
-        self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str, level: str
-    ) -> None:
+    def __init__(self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], fate: Fate) -> None:
+        mode, level, self._sent = fate
         self.mode, self.level = mode, level
         self.args, self.kwargs = severed(args), severed(kwargs)
         self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
@@ -87,7 +95,7 @@ class Run(Buffers):
         if self.level in slim:
             self.slim_down()
         if self.host is not None:
-            self._send_away()
+            self._send_away(self._sent)
         elif self.mode == "recompute" and unit.verified:
             # Goes as it is read, or when the next unit needs the room: see `make_way`.
             _remake.remember(self)
@@ -106,13 +114,31 @@ class Run(Buffers):
             self.mode = "retain"
         self.reason = why
 
-    def _send_away(self) -> None:
-        for entry in self.entries:
-            if not entry.alias and entry.data is not None:
-                entry.host = self.host.put(entry.data)
+    def _send_away(self, numbers: frozenset[int] | None = None) -> None:
+        """Moves some buffers, by default all, to the host; with each goes what lies in the same memory."""
+        here = [entry for entry in self.entries if not entry.alias and entry.data is not None]
+        if numbers is not None:
+            keys = {storage_of(self.entries[n].data)[0] for n in numbers if self.entries[n].data is not None}
+            here = [entry for entry in here if storage_of(entry.data)[0] in keys]
+        for entry in here:
+            entry.host = self.host.put(entry.data)
         self.host.depart()
-        self.drop()
-        self.reason = "on the host"
+        self.let_go(here)
+        self.reason = "on the host" if numbers is None else "on the host in part"
+
+    def send_rest(self) -> None:
+        """Moves to the host what the plan had left here."""
+        with self._lock:
+            if self.held:
+                self._send_away()
+
+    def away(self) -> frozenset[int]:
+        """The buffers that are on the host."""
+        return frozenset(number for number, entry in enumerate(self.entries) if entry.host is not None)
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """The buffers with memory of their own that need to be held, for the plan of what is sent."""
+        return [(n, size) for n, entry in enumerate(self.entries) if (size := self._weight(entry))]
 
     @property
     def on_host(self) -> int:
@@ -159,6 +185,7 @@ class Run(Buffers):
         """Drops everything, host copies too: nobody is expected to ask again, or nobody can (`for_good`)."""
         with self._lock:
             if not for_good and self.host is not None and not self.unit.verified:
+                self.send_rest()
                 return  # nothing on the device, and no proof that it could be made again
             if for_good:
                 self.drop()
@@ -173,6 +200,7 @@ class Run(Buffers):
     # Reading -------------------------------------------------------------------------------------------------------
 
     def read(self, number: int) -> torch.Tensor:
+        self.frame.fetch()
         with self._lock:
             entry = self.entries[number]
             if entry.data is None and self.derived(entry):
@@ -187,7 +215,6 @@ class Run(Buffers):
         """The buffer, from wherever it is. Those on the host count their readers, unless it is to `keep`."""
         entry = self.entries[number]
         if entry.data is None and entry.host is not None:
-            self.frame.fetch()
             return self.host.get(entry.host, entry.shape, self.frame.traffic, keep)
         if entry.data is None:
             if number in self.made or (self.mode == "retain" and self.frame.last_pass):

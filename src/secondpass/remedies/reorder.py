@@ -10,6 +10,7 @@ import libcst as cst
 from ..record import Finding, Remedy
 from ._args import pass_calls
 from ._crossing import past_updates
+from ._exchanged import handed_over
 from ._flow import base_of, calls, dotted, method_call, names_read, simple, written
 from ._moves import lines_of
 from ._project import Project, Scope
@@ -25,6 +26,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _zero_grad(finding, remedy, project)
     elif finding.cause == "unreached-parameter":
         yield from _optimizer_later(finding, remedy, project)
+        yield from handed_over(finding, remedy.target, project)
     elif finding.cause == "freed-access":
         yield from _access_first(finding, project)
     else:

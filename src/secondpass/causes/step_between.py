@@ -157,7 +157,8 @@ def _explain(change: Changed) -> Finding:
     trace, write = change.trace, change.write
     root = root_text(trace, change.used)
     shown = quoted(write.target if write else None, "a parameter")
-    by = f"{quoted(change.step.optimizer, 'an optimizer')}.step()" if change.step is not None else "an in-place change"
+    how = f"`{write.how}`" if write is not None and write.how else "An in-place operation"
+    by = f"{quoted(change.step.optimizer, 'an optimizer')}.step()" if change.step is not None else how
     message = (
         f"{by} changed {shown} after the forward of {quoted(root, 'this loss')}, "
         "whose backward still needs the old values."

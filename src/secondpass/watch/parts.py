@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -71,6 +72,15 @@ def parts(value: Any, name: str, optimizers: list[tuple[str, Any]]) -> Iterator[
                 yield key, cell.cell_contents, "cell"
             except ValueError:
                 continue
+        # A default argument lives as long as its function; so does what was hung on the function itself.
+        named = value.__code__.co_varnames[: value.__code__.co_argcount]
+        defaults = value.__defaults__ or ()
+        kept = [*zip(named[len(named) - len(defaults) :], defaults, strict=False), *(value.__kwdefaults__ or {}).items()]
+        for key, inner in kept:
+            if issubclass(type(inner), (list, dict, set, deque)):
+                yield key, inner, "cell"
+        for key, inner in list(value.__dict__.items()):
+            yield f"{name}.{key}", inner, "attribute"
     elif type(value) is MethodType:
         yield f"{name}.__self__", value.__self__, "attribute"
     elif type(value) is GeneratorType:

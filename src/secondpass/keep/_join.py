@@ -39,35 +39,40 @@ class Join:
 
 def join(roots: list[torch.Tensor]) -> Join | None:
     """Finds the border, or None where the losses share nothing or one of them is all shared."""
+    below: dict[Node, list[tuple[Node, int]]] = {}  # asking a node anew costs as much as all the rest
     owner: dict[Node, int] = {}
     shared: set[Node] = set()
     for number, root in enumerate(roots):
         if root.grad_fn is None:
             return None
-
-        def mine(node: Node, number: int = number) -> bool:
+        todo = [root.grad_fn]
+        while todo:
+            node = todo.pop()
             if node in shared:
-                return False
-            if owner.setdefault(node, number) != number:
-                # Somebody else's: then everything behind it is shared as well.
-                shared.update(walk([node], lambda inner: inner not in shared))
-                return False
-            return True
-
-        walk([root.grad_fn], mine)
+                continue
+            if node not in owner:
+                owner[node] = number
+                below[node] = [(child, place) for child, place in node.next_functions if child is not None]
+                todo += [child for child, _ in below[node]]
+            elif owner[node] != number:
+                _share(node, below, shared)
     if not shared:
         return None
     edges: dict[tuple[Node, int], int] = {}
     cuts: list[list[int]] = []
-    for root in roots:
+    mine: dict[int, list[Node]] = {}
+    for node, number in owner.items():
+        if node not in shared:
+            mine.setdefault(number, []).append(node)
+    for number, root in enumerate(roots):
         if root.grad_fn in shared:
             cuts.append([edges.setdefault((root.grad_fn, root.output_nr), len(edges))])
             continue
         found: dict[int, None] = {}
-        for node in walk([root.grad_fn], lambda inner: inner not in shared):
-            for child, number in node.next_functions:
-                if child in shared:
-                    found[edges.setdefault((child, number), len(edges))] = None
+        for node in mine[number]:
+            for edge in below[node]:
+                if edge[0] in shared:
+                    found[edges.setdefault(edge, len(edges))] = None
         cuts.append(list(found))
     border = {node for node, _ in edges}
     behind = walk([child for node in border for child, _ in node.next_functions]) if len(border) > 1 else []
@@ -77,3 +82,13 @@ def join(roots: list[torch.Tensor]) -> Join | None:
         ends = list(dict.fromkeys((root.grad_fn, root.output_nr) for root in roots))
         return Join(roots, ends, [[ends.index((root.grad_fn, root.output_nr))] for root in roots], everything)
     return Join(roots, list(edges), cuts, frozenset(shared))
+
+
+def _share(start: Node, below: dict[Node, list[tuple[Node, int]]], shared: set[Node]) -> None:
+    """A node that a second loss reaches: everything behind it is shared too, and the first loss has been there."""
+    todo = [start]
+    while todo:
+        node = todo.pop()
+        if node not in shared:
+            shared.add(node)
+            todo += [child for child, _ in below[node]]

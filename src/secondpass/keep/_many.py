@@ -210,10 +210,8 @@ class _Walk:
         )
         for number in chunk:
             self.seeds[number] = []
-        return [
-            self._merge(number, tuple(None if v is None else v[place] for v in found))
-            for place, number in enumerate(chunk)
-        ]
+        rows = zip(*([None] * len(chunk) if value is None else value.unbind() for value in found), strict=True)
+        return [self._merge(number, row) for number, row in zip(chunk, rows, strict=True)]
 
     def _merge(self, number: int, found: Row) -> Row:
         shared = iter(found)

@@ -16,6 +16,7 @@ from ._cached import uncached
 from ._flow import assigned_value, base_of, simple
 from ._patch import diff_of, edits_of
 from ._project import Project
+from ._property import computed_attribute
 from ._ways import Way
 
 __all__ = ["attach", "candidates"]
@@ -78,7 +79,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         if "other" not in kinds:
             kinds.append("other")
             asked.insert(0, Remedy("other", "Start anew", target=finding.carrier.name, place=place))
-    slot = finding.carrier is not None and "[" in finding.carrier.name and not _outputs(project, finding.carrier.name)
+    carrier = finding.carrier.name if finding.carrier else ""
+    slot = "[" in carrier and not _outputs(project, carrier) and computed_attribute(project, carrier) is None
     if finding.cause == "hoisted-forward" and finding.carrier and slot:
         # A slot of a batch or a rollout: to compute it again would be to collect it again.
         kinds += ["detach"] * ("detach" not in kinds)

@@ -18,7 +18,7 @@ from ._project import Project, Scope
 from ._source import Source, walk
 from ._ways import Way
 
-__all__ = ["across_functions", "into_the_turn", "substituted"]
+__all__ = ["across_functions", "can_keep", "into_the_turn", "known_as", "substituted"]
 
 _WHY = "what depends on the parameters is computed with the parameters of this turn"
 
@@ -111,12 +111,12 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
     starts = [s for s in simple(body) if name in written(s)]
     chosen = history_slice(source, starts[-1], names_read(starts[-1]) - {name}, names, body)
     chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, source, s)]
-    known = _known_as(source, scope)
+    known = known_as(source, scope)
     local = {w for s in chosen for w in written(s)}
     own = {w for s in simple(body) for w in written(s)} | set(parameters_of(scope))
     free = {n for s in chosen for n in names_read(s) if "." not in n and "[" not in n} - local
     kept = sorted(n for n in free if n in own and n != "self" and n not in known)
-    if kept and not _can_keep(source, scope, name, kept):
+    if kept and not can_keep(source, scope, name, kept):
         return
     known |= {n: f"self.{n}" for n in kept}
     lines = [substituted(line, known) for statement in chosen for line in lines_of(source, statement)]
@@ -144,7 +144,7 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
         yield from _where_read(source, scope, name, chosen, lines, kept)
 
 
-def _can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:
+def can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:
     """Whether arguments of a method can be kept on the object: nothing else has these names, nobody changes them."""
     owner = source.class_of(scope)
     if owner is None or not name.startswith("self.") or not set(names) <= set(parameters_of(scope)):
@@ -198,7 +198,7 @@ def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
     return None
 
 
-def _known_as(source: Source, scope: Scope) -> dict[str, str]:
+def known_as(source: Source, scope: Scope) -> dict[str, str]:
     """`self.raw = raw` says that others know `raw` as `self.raw`."""
     found = {}
     for statement in simple(source.body(scope)):

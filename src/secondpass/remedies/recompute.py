@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..record import Finding, Remedy
 from . import _again, _cached, _handed, _hoisted
 from ._project import Project
+from ._property import as_property
 from ._ways import Way
 
 __all__ = ["propose"]
@@ -37,3 +38,4 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     yield from _cached.uncached(finding, name, project)
     yield from _hoisted.across_functions(finding, name, project)
     yield from _handed.into_the_callee(finding, name, project)
+    yield from as_property(name, project)

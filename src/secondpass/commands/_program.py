@@ -15,11 +15,9 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
-import signal
 import sys
-import traceback
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 from typing import Any
 
 import click
@@ -27,6 +25,8 @@ import click
 from ..record import Report
 from ..watch.lines import Log
 from ..watch.loader import Finder, compile_marked
+from ._ending import die_of_interrupt, show, without_ours
+from ._finding import module_root, program_file, put_first
 
 __all__ = ["Program"]
 
@@ -63,7 +63,7 @@ class Program:
         # It stays there: threads and exit handlers of the program may need it after the end.
         sys.modules[_MODULE] = module
         # Registered first, so that it comes last.
-        atexit.register(_die_of_interrupt)
+        atexit.register(die_of_interrupt)
         ended, status, interrupted = False, 0, False
         try:
             exec(code, module.__dict__)
@@ -79,7 +79,7 @@ class Program:
                 self._finish(ended, status)
             self.finder.uninstall()
             if not interrupted:
-                atexit.unregister(_die_of_interrupt)
+                atexit.unregister(die_of_interrupt)
         return status
 
     # -- loading -----------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Program:
             self._start()
 
     def _find_file(self) -> tuple[Path, Any]:
-        file = _program_file(self.program)
+        file = program_file(self.program)
         real = file.resolve()
         spec = None
         folder = str(real.parent)
@@ -119,17 +119,17 @@ class Program:
             folder = str(file.parent)
             spec = importlib.util.spec_from_file_location(_MODULE, file)
         sys.argv = [self.program, *self.arguments]
-        _put_first(folder)
+        put_first(folder)
         self._watch_imports(real.parent)
         return file, spec
 
     def _find_module(self) -> tuple[Path, Any]:
         here = os.getcwd()
-        _put_first(here)
+        put_first(here)
         name = self.program
         sys.argv = ["-m", *self.arguments]
         # The parent packages are imported in order to find the module: they are the user's too.
-        self._watch_imports(_module_root(name, Path(here)))
+        self._watch_imports(module_root(name, Path(here)))
         try:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations is not None:
@@ -212,7 +212,7 @@ class Program:
     def _raised(self, error: BaseException) -> Any:
         if self.session is not None:
             self.session.raised(error)
-        status = _show(error.with_traceback(_without_ours(error.__traceback__)))
+        status = show(error.with_traceback(without_ours(error.__traceback__)))
         return 130 if isinstance(error, KeyboardInterrupt) else status
 
     def _finish(self, ended: bool, status: Any) -> None:
@@ -247,93 +247,6 @@ class Program:
             "argv": [self.program, *self.arguments],
             "exit": status if isinstance(status, int) else 0 if status is None else 1,
         }
-
-
-def _program_file(program: str) -> Path:
-    path = Path(os.getcwd(), program)
-    if path.suffix == ".ipynb":
-        raise click.UsageError(
-            f"{program} is a notebook. In it, use `%load_ext secondpass.plugins.ipython`; "
-            "or turn it into a program with `jupyter nbconvert --to script`."
-        )
-    if path.is_dir():
-        inner = path / "__main__.py"
-        if not inner.is_file():
-            raise click.UsageError(f"{program} is a folder without a __main__.py.")
-        return inner
-    if not path.is_file():
-        hint = " To run a module, say `secondpass run -m`." if not path.suffix else ""
-        raise click.UsageError(f"no such program: {program}.{hint}")
-    return path
-
-
-def _module_root(name: str, here: Path) -> Path:
-    """The folder whose files are the user's, for a program given as a module: nothing is imported to find it."""
-    top = importlib.machinery.PathFinder.find_spec(name.partition(".")[0])
-    if top is None or not top.origin:
-        return here
-    file = Path(top.origin).resolve()
-    if file.is_relative_to(here.resolve()):
-        return here
-    inside = top.submodule_search_locations is not None
-    return file.parent.parent if inside and "site-packages" not in file.parts else file.parent
-
-
-def _put_first(folder: str) -> None:
-    """Makes a folder the first in which modules are looked for, and forgets what we found elsewhere by names it has."""
-    if sys.flags.safe_path:
-        return
-    sys.path[0] = folder
-    try:
-        own = {entry.partition(".")[0] for entry in os.listdir(folder)}
-    except OSError:
-        return
-    for name in [n for n in sys.modules if n.partition(".")[0] in own]:
-        spec = getattr(sys.modules[name], "__spec__", None)
-        # What Python has loaded for itself at its start stays, as in a plain run.
-        if spec is None or spec.origin in (None, "built-in", "frozen") or name.startswith(("encodings", "secondpass")):
-            continue
-        if os.path.dirname(spec.origin) != folder:
-            del sys.modules[name]
-
-
-def _show(error: BaseException) -> Any:
-    """What Python does with an exception that nobody caught; returns the exit status."""
-    kind, where = type(error), error.__traceback__
-    sys.last_type, sys.last_value, sys.last_traceback = kind, error, where
-    if sys.version_info >= (3, 12):
-        sys.last_exc = error
-    try:
-        sys.excepthook(kind, error, where)
-    except SystemExit as stop:
-        return stop.code
-    except BaseException as fault:
-        print("Error in sys.excepthook:", file=sys.stderr)
-        traceback.print_exception(fault.with_traceback(_without_ours(fault.__traceback__)), chain=False)
-        print("\nOriginal exception was:", file=sys.stderr)
-        traceback.print_exception(error)
-    return 1
-
-
-def _die_of_interrupt() -> None:
-    """A program that ends by Ctrl-C dies of the signal: shells and launchers look at that."""
-    if os.name != "posix":
-        return
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            pass
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def _without_ours(where: TracebackType | None) -> TracebackType | None:
-    """A traceback that begins in the user's program."""
-    here = str(Path(__file__).resolve())
-    while where is not None and where.tb_frame.f_code.co_filename == here:
-        where = where.tb_next
-    return where
 
 
 def _check_writable(file: str) -> None:

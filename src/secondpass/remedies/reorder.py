@@ -15,6 +15,7 @@ from ._flow import base_of, calls, dotted, method_call, names_read, simple, writ
 from ._moves import lines_of
 from ._project import Project, Scope
 from ._source import Source
+from ._turns import passes_first, turns_apart
 from ._ways import Way
 
 __all__ = ["propose"]
@@ -31,7 +32,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _access_first(finding, project)
     else:
         yield from _write_later(finding, project)
-        yield from _passes_first(finding, project)
+        yield from passes_first(finding, project)
 
 
 def _move(way: Way, source: Source, statement: cst.BaseStatement, anchor: cst.BaseStatement, after: bool) -> Way:
@@ -75,49 +76,6 @@ def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> b
     return isinstance(one, cst.SimpleStatementLine) and source.code(one).strip() == source.code(other).strip()
 
 
-def _passes_first(finding: Finding, project: Project) -> Iterator[Way]:
-    """A loop whose every turn has a pass and then a step, over losses that were computed together: two loops."""
-    if finding.failed is None or finding.freed is None:
-        return
-    for source, scope in project.scopes(finding.failed, finding.freed):
-        for site in project.sites(source, scope, finding.failed)[-1:]:
-            steps = [s for s in project.sites(source, scope, finding.freed) if method_call(s, "step")]
-            loop, body = source.owner(site), source.block(site)
-            if not isinstance(loop, cst.For) or not any(s is steps[-1] for s in body[body.index(site) + 1 :] if steps):
-                continue
-            passes, rest = body[: body.index(site) + 1], body[body.index(site) + 1 :]
-            clears = [s for s in passes if method_call(s, "zero_grad")]
-            passes = [s for s in passes if not any(s is c for c in clears)]
-            made = set().union(*(written(s) for s in passes))
-            if any(made & names_read(s) for s in rest):
-                continue  # what a step needs of its own turn would be gone
-            way = Way(title="Make all passes before the first step", safe=False)
-            way.why = "the passes then see the values that their forwards were computed with"
-            if (written(loop) | made).isdisjoint(names_read(steps[-1])):
-                # One optimizer for all turns: it steps once, with the gradients of all of them.
-                once = [*clears, steps[-1]]
-                for statement in once:
-                    way.patch.delete(source, statement)
-                for statement in clears:
-                    way.patch.insert_before(source, loop, lines_of(source, statement))
-                way.patch.insert_after(source, loop, lines_of(source, steps[-1]))
-            else:
-                way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, rest))
-            yield way
-
-
-def _loops(source: Source, loop: cst.For, *bodies: list[cst.BaseStatement]) -> str:
-    """One loop for each of some bodies, under the same head."""
-    indent, inner = source.indent(loop), source.indent(source.body(loop)[0])
-    head = source.text[source.lines_span(loop).start : source.lines_span(source.body(loop)[0], comments=True).start]
-    text = ""
-    for body in filter(None, bodies):
-        lines = [line for s in body for line in lines_of(source, s, comments=True)]
-        text += head + "".join(f"{inner}{line}{source.newline}" if line else source.newline for line in lines)
-    assert text.startswith(indent)
-    return text
-
-
 def _clear_first(
     way: Way, source: Source, block: list[cst.BaseStatement], write: cst.BaseStatement, site: cst.BaseStatement
 ) -> None:
@@ -139,6 +97,7 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
             continue
         source, clear = here
         scope = source.scope(clear)
+        yield from turns_apart(source, clear)
         counted = [
             s
             for s in _steps(source, scope)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A loop whose every turn clears, passes and steps, over losses that belong together: each of it for all turns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..record import Finding
+from ._args import pass_calls
+from ._flow import method_call, names_read, written
+from ._moves import lines_of
+from ._project import Project
+from ._source import Source
+from ._ways import Way
+
+__all__ = ["passes_first", "turns_apart"]
+
+_VALUES = "the passes then see the values that their forwards were computed with"
+_GRADIENTS = "no turn then clears what the passes of others have put there"
+
+
+def passes_first(finding: Finding, project: Project) -> Iterator[Way]:
+    """A step in one turn changes what the pass of the next one needs."""
+    if finding.failed is None or finding.freed is None:
+        return
+    for source, scope in project.scopes(finding.failed, finding.freed):
+        for site in project.sites(source, scope, finding.failed)[-1:]:
+            if any(method_call(s, "step") for s in project.sites(source, scope, finding.freed)):
+                yield from _split(source, site, _VALUES)
+
+
+def turns_apart(source: Source, clear: cst.BaseStatement) -> Iterator[Way]:
+    """Each turn clears gradients of its own network, that the passes of others have added to."""
+    loop = source.owner(clear)
+    if isinstance(loop, cst.For) and written(loop) & names_read(clear):
+        for site in [s for s in source.block(clear) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)][-1:]:
+            yield from _split(source, site, _GRADIENTS)
+
+
+def _split(source: Source, site: cst.BaseStatement, why: str) -> Iterator[Way]:
+    loop, body = source.owner(site), source.block(site)
+    if not isinstance(loop, cst.For):
+        return
+    clears = [s for s in body if method_call(s, "zero_grad") and source.order(s) < source.order(site)]
+    steps = [s for s in body if method_call(s, "step") and source.order(s) > source.order(site)]
+    passes = [s for s in body if not any(s is o for o in [*clears, *steps])]
+    made = set().union(*(written(s) for s in passes))
+    if not steps or any(made & names_read(s) for s in steps):
+        return  # what a step needs of its own turn would be gone
+    way = Way(title="Make all passes before the first step", safe=False, why=why)
+    if all(written(loop).isdisjoint(names_read(s)) for s in steps):
+        # One optimizer for all turns: it steps once, with the gradients of all of them.
+        for statement in [*clears, *steps]:
+            way.patch.delete(source, statement)
+        for statement in clears:
+            way.patch.insert_before(source, loop, lines_of(source, statement))
+        for statement in steps:
+            way.patch.insert_after(source, loop, lines_of(source, statement))
+    else:
+        way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, steps))
+    yield way
+
+
+def _loops(source: Source, loop: cst.For, *bodies: list[cst.BaseStatement]) -> str:
+    """One loop for each of some bodies, under the same head."""
+    inner = source.indent(source.body(loop)[0])
+    head = source.text[source.lines_span(loop).start : source.lines_span(source.body(loop)[0], comments=True).start]
+    text = ""
+    for body in filter(None, bodies):
+        lines = [line for s in body for line in lines_of(source, s, comments=True)]
+        text += head + "".join(f"{inner}{line}{source.newline}" if line else source.newline for line in lines)
+    return text

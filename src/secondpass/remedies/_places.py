@@ -19,6 +19,9 @@ from ._source import Source, Unreadable, walk
 __all__ = ["Places", "Scope"]
 
 _DEPTH = 6
+_METHODS = {"zero_grad", "step", "backward", "parameters", "item", "detach", "append", "train", "eval"}
+_LIBRARIES = {"torch", "F", "nn", "np", "math", "optim"}
+"""What these names call is no object of the user's."""
 Scope = cst.FunctionDef | cst.Module
 T = TypeVar("T")
 
@@ -117,6 +120,8 @@ class Places:
             return [
                 (s, f) for s, c in classes for f in s.functions if s.class_of(f) is c and f.name.value == "__init__"
             ]
+        if name in _METHODS or (dotted(func) or "").split(".")[0] in _LIBRARIES:
+            return []
         return [*self.by_name.get("forward", []), *self.by_name.get("__call__", [])]
 
     def _may_be(self, call: cst.Call, source: Source, function: cst.FunctionDef) -> bool:

@@ -17,6 +17,7 @@ from ._project import Project, Scope
 from ._source import Source
 from ._turns import passes_first, turns_apart
 from ._ways import Way
+from .detach import stepped
 
 __all__ = ["propose"]
 
@@ -31,6 +32,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "freed-access":
         yield from _access_first(finding, project)
     else:
+        yield from _out_of_forward(finding, project)
         yield from _write_later(finding, project)
         yield from passes_first(finding, project)
 
@@ -74,6 +76,33 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
 
 def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:
     return isinstance(one, cst.SimpleStatementLine) and source.code(one).strip() == source.code(other).strip()
+
+
+def _out_of_forward(finding: Finding, project: Project) -> Iterator[Way]:
+    """A forward that changes its own parameters (`self.unit_rows()`): the change comes behind the step instead."""
+    if finding.failed is None or finding.freed is None:
+        return
+    for where in project.sources:
+        for forward in [f for f in where.functions if f.name.value == "forward"]:
+            changes = [s for s in where.body(forward) if _own_call(s) and project.leads_to(where, s, finding.freed)]
+            for source, scope in project.scopes(finding.failed) if len(changes) == 1 else ():
+                for site in project.sites(source, scope, finding.failed)[-1:]:
+                    trained = stepped(project, finding.failed)
+                    if len(trained) == 1:
+                        call = where.code(changes[0]).strip().replace("self.", f"{next(iter(trained))}.", 1)
+                        way = Way(title=f"Call `{call}` behind the step", safe=False)
+                        way.why = "the pass then sees the values that its forward was computed with"
+                        way.patch.insert_after(source, past_updates(source, site), [call])
+                        way.patch.delete(where, changes[0])
+                        yield way
+                        return
+
+
+def _own_call(statement: cst.BaseStatement) -> bool:
+    """`self.method()`, without arguments."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(call, cst.Call) and not call.args and (dotted(call.func) or "").startswith("self.")
 
 
 def _clear_first(

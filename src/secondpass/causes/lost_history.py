@@ -135,11 +135,14 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     frozen = cut is not None and cut.kind == "frozen"
     message += f": {how}." if frozen else f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
     kind = "other" if cut is not None and cut.kind in ("argmax", "sample") else "keep-history"
+    off = cut is not None and cut.kind == "no_grad"
     remedies = [
         remedy(
             kind,
             "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"
             if frozen
+            else "compute it with gradients switched on"
+            if off
             else f"keep {quoted(name, 'the loss')} in torch from the model to the loss",
             "Operations on tensors that require no gradient are not recorded."
             if frozen

@@ -180,6 +180,22 @@ def _stored_by_source(reuse: Reuse) -> bool:
     return False
 
 
+def _made_if_missing(reuse: Reuse) -> bool:
+    """Whether the store is there to save computing: `if key not in cache: cache[key] = ...`."""
+    for place in reuse.entry.stack:
+        source = source_of(reuse.trace, place)
+        stmt = source.statement(place.line) if source is not None else None
+        stores = (
+            [ast.unparse(t.value) for t in assigned(stmt) if isinstance(t, ast.Subscript)] if stmt is not None else []
+        )
+        for outer in source.path(place.line) if source is not None and stores else ():
+            test = outer.test if isinstance(outer, ast.If) else None
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):
+                if ast.unparse(test.comparators[0]) in stores:
+                    return True
+    return False
+
+
 def explain(reuse: Reuse) -> Finding:
     """What is stored is data."""
     memo = kept_by_decorator(reuse) if reuse.crossed is not None else None
@@ -211,6 +227,8 @@ def explain(reuse: Reuse) -> Finding:
             place=reuse.entry.place,
         ),
     ]
-    if memo is not None:  # what computes it is being trained: to keep the values would be to keep them from before
+    if memo is not None or _made_if_missing(
+        reuse
+    ):  # what computes it is being trained: to keep the values would be to keep them from before
         remedies.reverse()
     return about_reuse(CODE, "stored-history", reuse, message, carrier, remedies)

@@ -351,7 +351,8 @@ def _switch_around(one: Executed) -> int | None:
         if isinstance(stmt, (ast.With, ast.AsyncWith)):
             if any(word in ast.unparse(i.context_expr) for i in stmt.items for word in _SWITCHES[:2]):
                 return stmt.lineno
-            if any("set_grad_enabled(False" in ast.unparse(i.context_expr) for i in stmt.items):
+            # Whatever it was given: nothing was recorded.
+            if any(_SWITCHES[2] in (text := ast.unparse(i.context_expr)) and "(True" not in text for i in stmt.items):
                 return stmt.lineno
         if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in stmt.decorator_list:

@@ -196,12 +196,19 @@ class _Look:
             item = items.__getitem__
         else:
             item = partial(base.__getitem__, value)
-        if issubclass(type(item(0)), (int, float, str)) and issubclass(type(item(-1)), (int, float, str)):
+        # Numbers at both ends of a long one: numbers all the way. (A short one may be a record.)
+        ends = (type(item(0)), type(item(-1))) if size > _ENDS else ()
+        if ends and all(issubclass(t, (int, float, str)) for t in ends):
             return False
         places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
         # A tuple is several values under one name, not something that things are put into.
         inner = kind if base is tuple else "slot"
-        held = [self.slot(f"{name}[{i}]", item(i), depth, chain, inner) for i in places]
+        held = []
+        try:
+            for i in places:
+                held.append(self.slot(f"{name}[{i}]", item(i), depth, chain, inner))
+        except IndexError:  # another thread has taken something out
+            return any(held)
         # A deque with a limit forgets by itself.
         if any(held) and base is not tuple and not (base is deque and value.maxlen is not None):
             self.holding(name, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), chain)

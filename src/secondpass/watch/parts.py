@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from queue import Queue
 from types import FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
@@ -75,7 +76,10 @@ def parts(value: Any, name: str, optimizers: list[tuple[str, Any]]) -> Iterator[
         # A default argument lives as long as its function; so does what was hung on the function itself.
         named = value.__code__.co_varnames[: value.__code__.co_argcount]
         defaults = value.__defaults__ or ()
-        kept = [*zip(named[len(named) - len(defaults) :], defaults, strict=False), *(value.__kwdefaults__ or {}).items()]
+        kept = [
+            *zip(named[len(named) - len(defaults) :], defaults, strict=False),
+            *(value.__kwdefaults__ or {}).items(),
+        ]
         for key, inner in kept:
             if issubclass(type(inner), (list, dict, set, deque)):
                 yield key, inner, "cell"
@@ -89,6 +93,9 @@ def parts(value: Any, name: str, optimizers: list[tuple[str, Any]]) -> Iterator[
             with local(frame) as names:
                 found = [(key, inner, "local") for key, inner in names.items()]
             yield from found
+    elif issubclass(type(value), Queue):
+        # What is put into a queue is in the queue, for its author.
+        yield name, fields_of(value).get("queue"), "slot"
     elif _is_users(type(value)):
         for key, inner in list(fields_of(value).items()):
             yield f"{name}.{key}", inner, "attribute"

@@ -127,9 +127,10 @@ class Steady:
 
     def settle(self) -> None:
         """Enters what was noted since."""
-        if not self.numbers:
+        # Never waits: whoever settles now does it for all.
+        if not self.numbers or not self._lock.acquire(blocking=False):
             return
-        with self._lock:
+        try:
             count = len(self.numbers)
             numbers, places = self.numbers[:count], self.places[:count] or repeat(0)
             del self.numbers[:count], self.places[:count]
@@ -138,6 +139,8 @@ class Steady:
                 if book is not None:
                     book.steps += 1
                 self._ledger.add_short(site, book, number >> BITS, place, bool(number & 1))
+        finally:
+            self._lock.release()
 
     def _whole(self, short: tuple[Any, ...]) -> PassNote | StepNote:
         """The note that a short one stands for."""

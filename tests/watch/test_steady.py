@@ -68,6 +68,30 @@ def test_the_same_notes():
     assert [b.steps for b in runs[0].grads.books()] == [b.steps for b in runs[1].grads.books()]
 
 
+def test_optimizers_without_end(monkeypatch):
+    """Kinds of notes are few; when there are too many, the numbering begins anew."""
+    monkeypatch.setattr(steady, "_KINDS", 5)
+
+    def tasks(w: secondpass.watch, *, brief: bool) -> None:
+        w.watcher.brief = brief
+        model = torch.nn.Linear(2, 1)
+        for _ in range(60):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            for _ in range(7):
+                optimizer.zero_grad()
+                model(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+
+    runs = []
+    for brief in (True, False):
+        with secondpass.watch() as w:
+            tasks(w, brief=brief)
+        runs.append(w.watcher)
+    assert sum(type(n) is tuple for n in runs[0].ledger._tail) > 100
+    short, full = ([told(n, w.files, w.ledger.pass_notes()[0].entry) for n in w.ledger.notes()] for w in runs)
+    assert short == full
+
+
 def carried(steps: int, detached: int) -> None:
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

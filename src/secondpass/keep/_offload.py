@@ -111,7 +111,7 @@ class _Copy:
 
     def hand_over(self, traffic: Traffic) -> None:
         """The same when it has been read: another copy may take its place."""
-        traffic.gone(self.back, self.size, self.away)
+        traffic.gone(self)
         self.back = self.away = None
         self.early = False
 
@@ -239,12 +239,13 @@ class Traffic:
         if copy.back is None and copy.source is None:
             self._out += copy.size
 
-    def gone(self, place: torch.Tensor, size: int, away: Any) -> None:
+    def gone(self, copy: _Copy) -> None:
         """It was read for the last time."""
-        self._out -= size
-        self._places.append((place, away))
-        if not self.waiting:
-            self._give_back()
+        self._out -= copy.size
+        if copy.device.type == "cuda":
+            self._places.append((copy.back, copy.away))
+            if not self.waiting:
+                self._give_back()
 
     def place(self, size: int, device: torch.device) -> tuple[torch.Tensor | None, Any]:
         """Memory for a copy, if there is some of just that size that no reader holds on to; what else there is goes."""

@@ -92,7 +92,7 @@ def send(sizes: Sequence[Sizes], fixed: int, budget: int) -> list[frozenset[int]
     held = sum(size for run in sizes for _, size in run)
     here = sorted(((-size, index, number) for index, run in enumerate(sizes) for number, size in run), reverse=True)
     while (over := fixed + held + travelling(sizes, sent) - budget) > 0:
-        for index, numbers in _small(sizes, sent, over):
+        for index, numbers in _small(sizes, sent, over) if here and -here[-1][0] >= over else ():
             tried = [*sent[:index], sent[index] | numbers, *sent[index + 1 :]]
             if fixed + held - _bytes(sizes[index], numbers) + travelling(sizes, tried) <= budget:
                 return tried

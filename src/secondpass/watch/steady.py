@@ -92,7 +92,7 @@ class Steady:
         if site is None or site.steady < _KNOWN or site.kind != "backward":
             return -1
         kind = self._kind(site, None)
-        if self._files.mine(frame.f_code) and not self._files.mine(inner.f_code):
+        if kind >= 0 and self._files.mine(frame.f_code) and not self._files.mine(inner.f_code):
             self.passes[frame.f_lasti] = frame.f_code, caller.f_code, caller.f_lasti, kind
         return kind
 
@@ -108,7 +108,8 @@ class Steady:
         if frame is None or frame.f_code is not known.code or frame.f_lasti != instruction:
             return -1
         kind = self._kind(book.site, book)
-        self.steps[frame.f_lasti] = frame.f_code, ref, kind
+        if kind >= 0:
+            self.steps[frame.f_lasti] = frame.f_code, ref, kind
         return kind
 
     def _kind(self, site: Site, book: Any) -> int:
@@ -117,7 +118,9 @@ class Steady:
                 return number << 1
         if len(self._kinds) >= _KINDS:  # a program that makes optimizers without end
             self.settle()
-            self._kinds.clear()
+            if self.numbers:
+                return -1  # somebody else is at it
+            self._kinds = []
             self.passes.clear()
             self.steps.clear()
         self._kinds.append((site, book))
@@ -132,10 +135,10 @@ class Steady:
             return
         try:
             count = len(self.numbers)
-            numbers, places = self.numbers[:count], self.places[:count] or repeat(0)
+            numbers, places, kinds = self.numbers[:count], self.places[:count] or repeat(0), self._kinds
             del self.numbers[:count], self.places[:count]
             for number, place in zip(numbers, places, strict=False):
-                site, book = self._kinds[(number & _MASK) >> 1]
+                site, book = kinds[(number & _MASK) >> 1]
                 if book is not None:
                     book.steps += 1
                 self._ledger.add_short(site, book, number >> BITS, place, bool(number & 1))

@@ -89,9 +89,10 @@ def send(sizes: Sequence[Sizes], fixed: int, budget: int) -> list[frozenset[int]
     (whole units would leave it idle in one half of a pass and be late in the other), and at last some small ones.
     """
     sent: list[frozenset[int]] = [frozenset() for _ in sizes]
+    loads = [0] * len(sizes)
     held = sum(size for run in sizes for _, size in run)
     here = sorted(((-size, index, number) for index, run in enumerate(sizes) for number, size in run), reverse=True)
-    while (over := fixed + held + travelling(sizes, sent) - budget) > 0:
+    while (over := fixed + held + 2 * max(loads, default=0) - budget) > 0:
         for index, numbers in _small(sizes, sent, over) if here and -here[-1][0] >= over else ():
             tried = [*sent[:index], sent[index] | numbers, *sent[index + 1 :]]
             if fixed + held - _bytes(sizes[index], numbers) + travelling(sizes, tried) <= budget:
@@ -100,6 +101,7 @@ def send(sizes: Sequence[Sizes], fixed: int, budget: int) -> list[frozenset[int]
             return None
         size, index, number = here.pop()
         sent[index] |= {number}
+        loads[index] -= size
         held += size
     return sent
 

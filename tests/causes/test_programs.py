@@ -22,6 +22,7 @@ MISSES = {
     "hand-written-descent-keeps-grad": "steps by hand: only optimizers announce theirs",
     "hooks-registered-every-step": "what hooks hold",
     "metrics-by-step-in-module-dict": "what modules hold whose code is not running",
+    "metrics-queued-for-the-writer": "what a queue holds",
     "restart-with-a-fresh-network": "parameters that were reached once and then no more",
     "update-through-data-keeps-adding": "steps by hand: only optimizers announce theirs",
     "workers-share-one-context": "what other threads do",

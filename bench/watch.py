@@ -36,7 +36,7 @@ WARM = 128
 Train = Callable[[int], None]
 # name, steps in a round, rounds, targets (always on, with lines)
 CPU = [
-    ("mlp", "tiny MLP", 300, 60, (1.05, 1.06)),
+    ("mlp", "tiny MLP", 1000, 40, (1.05, 1.06)),
     ("lstm", "LSTMCell loop", 12, 60, (1.01, 1.03)),
     ("transformer", "small transformer", 3, 60, (1.01, 1.02)),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -138,7 +138,10 @@ class Ledger:
                 sites.clear()
             entry = sites[key] = Site(key)
         entry.count += 1
-        self._count(sites is self.pass_sites)
+        if sites is self.pass_sites:
+            self._passes += 1
+        else:
+            self._steps += 1
         return entry
 
     @property
@@ -153,18 +156,19 @@ class Ledger:
         else:
             self._tail.append(note)
 
-    def add_short(self, site: Site, book: Any, number: int, position: int, retain: bool) -> None:
-        """Adds a short note; only the last ones are."""
-        self._count(book is None)
-        self._clock += 1
-        site.count += 1
-        self._tail.append((self._clock, site, site.count, number, position, retain if book is None else book))
-
-    def _count(self, is_pass: bool) -> None:
-        if is_pass:
-            self._passes += 1
-        else:
-            self._steps += 1
+    def add_short(self, notes: Iterable[tuple[Site, Any, int, int, bool]]) -> None:
+        """Adds short notes: site, optimizer if it is a step, number, position, and whether a pass keeps its graph."""
+        clock, before, steps, add = self._clock, self._clock, 0, self._tail.append
+        for site, book, number, position, retain in notes:
+            clock += 1
+            site.count += 1
+            if book is not None:
+                book.steps += 1
+                steps += 1
+            add((clock, site, site.count, number, position, retain if book is None else book))
+        self._clock = clock
+        self._steps += steps
+        self._passes += clock - before - steps
 
     def notes(self) -> list[Any]:
         self.settle()

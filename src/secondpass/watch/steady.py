@@ -137,11 +137,10 @@ class Steady:
             count = len(self.numbers)
             numbers, places, kinds = self.numbers[:count], self.places[:count] or repeat(0), self._kinds
             del self.numbers[:count], self.places[:count]
-            for number, place in zip(numbers, places, strict=False):
-                site, book = kinds[(number & _MASK) >> 1]
-                if book is not None:
-                    book.steps += 1
-                self._ledger.add_short(site, book, number >> BITS, place, bool(number & 1))
+            self._ledger.add_short(
+                (*kinds[(number & _MASK) >> 1], number >> BITS, place, number & 1 == 1)
+                for number, place in zip(numbers, places, strict=False)
+            )
         finally:
             self._lock.release()
 

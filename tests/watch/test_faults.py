@@ -106,7 +106,9 @@ def test_one_line_and_nothing_else(path, fail, monkeypatch, capsys):
         assert raised.args == error.args
         assert raised.__cause__ is None
         assert raised.__context__ is None
-        lines = [(f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "entrance.py" not in f.filename]
+        lines = [
+            (f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "entrance.py" not in f.filename
+        ]
         assert lines == [(f.name, f.line) for f in traceback.extract_tb(error.__traceback__)]
     else:
         assert result[0] == expected[0]

@@ -238,7 +238,7 @@ def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
             if not any(f == prefix or f.startswith(prefix + ".") for f in fine):
                 modules.add(prefix)
                 break
-    found = []
+    found: list[Finding] = []
     for name in sorted(modules):
         place, kind = cut_in_source(trace, name)
         if place is None:

@@ -89,7 +89,9 @@ class Log:
             if ident() == main:
                 append(peek() << 24 | i)
 
-        def enter(i: int, j: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None) -> None:  # type: ignore[no-untyped-def]
+        def enter(
+            i: int, j: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None
+        ) -> None:  # type: ignore[no-untyped-def]
             if ident() == main:
                 number = peek() << 24
                 append(number | i)

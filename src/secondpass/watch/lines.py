@@ -130,6 +130,10 @@ class Log:
             at -= 1
         return at + self.dropped if at >= 0 else None
 
+    def number(self, position: int) -> int:
+        """The number that the next node had when a mark was made."""
+        return self.marks[position - self.dropped] >> _BITS
+
     def statement(self, position: int) -> Statement:
         """The statement of a mark."""
         return self.statements[self.marks[position - self.dropped] & _MASK]

@@ -54,7 +54,7 @@ def find_collected(log: Log, files: Files, notes: list[PassNote]) -> list[Collec
         end = min(b.position, a.position + _MARKS)
         if not _evaluates(log, a.position, end):
             continue
-        ran = executed(log, a.position, end, b.entry if end == b.position else log.marks[end - log.dropped] >> 24)
+        ran = executed(log, a.position, end, b.entry if end == b.position else log.number(end))
         for one in _collected(ran, files, b):
             found.setdefault(one.place, one)
     return list(found.values())
@@ -62,8 +62,8 @@ def find_collected(log: Log, files: Files, notes: list[PassNote]) -> list[Collec
 
 def _evaluates(log: Log, start: int, end: int) -> bool:
     """Whether a model was switched to evaluation in a stretch of the log: the quick question before the slow ones."""
-    ran = {value & 0xFFFFFF for value in log.marks[start - log.dropped : end - log.dropped]}
-    texts = (linecache.getline(s.file, s.line) for s in (log.statements[i] for i in ran))
+    places = {(statement.file, statement.line) for _, statement in log.between(start, end)}
+    texts = (linecache.getline(file, line) for file, line in places)
     return any(".eval()" in text or ".train(" in text for text in texts)
 
 

@@ -36,8 +36,8 @@ WARM = 128
 Train = Callable[[int], None]
 # name, steps in a round, rounds, targets (always on, with lines)
 CPU = [
-    ("mlp", "tiny MLP", 1000, 40, (1.05, 1.06)),
-    ("lstm", "LSTMCell loop", 12, 60, (1.01, 1.03)),
+    ("mlp", "tiny MLP", 1000, 60, (1.05, 1.06)),
+    ("lstm", "LSTMCell loop", 12, 160, (1.01, 1.03)),
     ("transformer", "small transformer", 3, 60, (1.01, 1.02)),
 ]
 CUDA = [

@@ -141,6 +141,22 @@ def test_other_ways_to_call():
     assert lines == {(7, 11), (12,)}
 
 
+def test_steps_behind_several_frames_of_a_library():
+    """A scaler of gradients calls the optimizer from two functions of its own."""
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    with secondpass.watch() as watch:
+        for _ in range(300):
+            scaler.scale((w * w).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    shorts = [n for n in watch.watcher.ledger._tail if type(n) is tuple]
+    assert sum(type(n[-1]) is bool for n in shorts) > 100
+    assert sum(type(n[-1]) is not bool for n in shorts) > 100
+
+
 def test_a_root_that_moves_is_noted_in_full():
     w = torch.ones(3, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)

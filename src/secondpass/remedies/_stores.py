@@ -52,7 +52,10 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
                 continue
             tracked = project.tracked(source, scope)
             for node in _values(statement, name):
-                what = _wrap(project, patch, source, node, tracked if only_tracked else None, suffix) or what
+                # Of several things that are stored together, only those that some caller gives a history.
+                several = isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict)
+                known = tracked | _given(project, scope) if several else tracked
+                what = _wrap(project, patch, source, node, known if only_tracked else None, suffix) or what
             if (
                 not any(True for _ in _values(statement, name))
                 and plain(name) in written(statement)
@@ -69,6 +72,16 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
         yield from _in_replaced(project, name.rpartition(".")[2])
     if key and not sure:
         yield from _under_key(project, key.group(2), suffix)
+
+
+def _given(project: Project, scope: Scope) -> set[str]:
+    """The parameters of a function to which some call gives something with history."""
+    names = parameters_of(scope)
+    found = set()
+    for where, call in calls_of(project, scope) if isinstance(scope, cst.FunctionDef) and names else ():
+        tracked = project.tracked(where, where.scope(call))
+        found |= {name for name, value in arguments(call, names).items() if project.gives_history(value, tracked)}
+    return found
 
 
 def _handed_over(

@@ -32,7 +32,7 @@ def pass_entrance(watcher: Any) -> Callable[..., Any]:
     def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         note = None
-        if steady.left and len(args) == 4 and len(t_outputs) == 1 and not steady.in_pass and ident() == main:
+        if steady.left and len(args) == 4 and not steady.in_pass and ident() == main:
             try:
                 _, retain, create, inputs = args
                 frame = frame_at(3)  # behind `torch.autograd.backward` and `Tensor.backward`
@@ -40,7 +40,7 @@ def pass_entrance(watcher: Any) -> Callable[..., Any]:
                 code, outer, instruction, kind = known(frame.f_lasti, none)
                 if frame.f_code is not code or caller.f_lasti != instruction or caller.f_code is not outer:
                     kind = steady.kind_of_pass(frame_at(2), frame, caller)
-                if kind >= 0 and not create and not inputs:
+                if kind >= 0 and not create and not inputs and len(t_outputs) == 1:
                     steady.in_pass = True
                     steady.left -= 1
                     if log is not None:

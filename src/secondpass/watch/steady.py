@@ -102,9 +102,12 @@ class Steady:
         if ref is None or ref() is not optimizer or book.site is None or not book.site.key:
             return -1
         known, instruction, *_ = book.site.key
-        if frame is not None and frame.f_code is not known.code and not self._files.mine(frame.f_code):
-            self.between = frame.f_code
+        library = []
+        while frame is not None and not self._files.mine(frame.f_code):
+            library.append(frame.f_code)
             frame = frame.f_back
+        if len(library) == 1:
+            (self.between,) = library
         if frame is None or frame.f_code is not known.code or frame.f_lasti != instruction:
             return -1
         kind = self._kind(book.site, book)

@@ -157,7 +157,10 @@ def _owns(source: Source, scope: Scope, name: str) -> bool:
     first = name.split(".")[0]
     if isinstance(scope, cst.Module):
         return any(first in {w.split(".")[0] for w in written(s)} for s in simple(source.body(scope)))
-    params = {p.name.value for p in (*scope.params.params, *scope.params.kwonly_params)}
+    parameters = (*scope.params.params, *scope.params.kwonly_params)
+    if any(p.name.value == name and isinstance(p.default, cst.Dict | cst.List | cst.Set) for p in parameters):
+        return False  # the next call begins with the container that the function was made with
+    params = {p.name.value for p in parameters}
     local = {w.split(".")[0].split("[")[0] for s in simple(source.body(scope)) for w in written(s)}
     if "." in name:
         if first == "self":

@@ -111,18 +111,22 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     places = [finding.freed, finding.failed or finding.used]
     if finding.cause != "crossed-networks":
         places = places[1:]
-    elif _trains(project, finding, name) == "freed":
-        places.reverse()
-    if finding.cause == "crossed-networks":
-        # Two networks that learn from each other: each output is data in the loss of the other.
+    else:
+        trains = _trains(project, finding, name)
+        if trains == "freed":
+            places.reverse()
         for other in _companions(project, name):
+            # Of one network, both are data in the loss of the other. Of two networks that learn from each other, each
+            # output is data in the loss of the other.
+            one = trains is not None and _trains(project, finding, other) == trains
             patch = Patch()
-            own, others = _own_reads(finding, project, places[0], name), _own_reads(finding, project, places[1], other)
+            own = _own_reads(finding, project, places[0], name)
+            others = _own_reads(finding, project, places[0 if one else 1], other)
             for source, node in [*own, *others] if own and others else ():
                 patch.append(source, node, ".detach()")
             if patch:
-                title = f"Detach `{name}` and `{other}` where each enters the loss of the other network"
-                yield Way(patch, title, safe=True, why=_ENTERS)
+                where = "they enter the other loss" if one else "each enters the loss of the other network"
+                yield Way(patch, f"Detach `{name}` and `{other}` where {where}", safe=True, why=_ENTERS)
     for place in places:
         patch = Patch()
         for source, node in _own_reads(finding, project, place, name):

@@ -70,3 +70,10 @@ def test_a_record_is_made_of_tensors_without_history() -> None:
     found = added(RECORDED, "detach", "records", 13)
     assert "keep(Result(step, loss.detach()))" in found
     assert not any("Loop" in line for line in found)
+
+
+TOGETHER = HANDED.replace("STORE[kind][step] = value", "STORE[kind].append((kind, value, step))")
+
+
+def test_of_things_stored_together_only_those_with_history():
+    assert added(TOGETHER, "item", "STORE", 5)[0] == "STORE[kind].append((kind, value.item(), step))"

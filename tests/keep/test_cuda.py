@@ -158,3 +158,58 @@ def test_a_model_on_two_devices(options):
     kept = secondpass.keep(model, units=Block, **options)
     expected = run(model, model, x, True, False)
     assert all(torch.equal(a, b) for a, b in zip(expected, run(model, kept, x, False, False), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "autocast"])
+@pytest.mark.parametrize("streams", [False, True], ids=["one stream", "two streams"])
+def test_products_on_a_stream_of_their_own(kind, streams, monkeypatch):
+    """Every bit the same, however far the streams are apart, and memory that is reused at once is not read late."""
+    from secondpass.keep import _chunks
+
+    monkeypatch.setattr(_chunks, "_memory", _chunks._Memory())
+    model = network(torch.bfloat16 if kind == "bfloat16" else torch.float32)
+    inputs = list(model.parameters())
+    x = torch.randn(16, 256, 256, device="cuda").to(inputs[0].dtype)
+    other = torch.cuda.Stream()
+
+    def make():
+        torch.manual_seed(1)
+        with torch.autocast("cuda", torch.bfloat16, enabled=kind == "autocast"):
+            out = model[:4](x)
+            if streams:
+                other.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(other):
+                    out = model[4:](out)
+                torch.cuda.current_stream().wait_stream(other)
+            else:
+                out = model[4:](out)
+        return [out[..., number].float().pow(2).mean() for number in range(8)]
+
+    found = make()
+    expected = [torch.autograd.grad(loss, inputs, retain_graph=True) for loss in found]
+    ways = set()
+    for _ in range(4):
+        # The budget allows one loss at a time: products on the side and in the walk take turns.
+        rows = secondpass.grads(make(), inputs, budget=1)
+        scratch = [torch.full((1 << 22,), 7.0, device="cuda") for _ in range(16)]
+        for row, other_row in zip(rows, expected, strict=True):
+            for one, two in zip(row, other_row, strict=True):
+                assert torch.equal(one, two)
+        del scratch, rows
+        ways |= {way.how for known in _chunks._memory._known.values() for way in known.times}
+    assert ways == {"aside", "alone"}
+
+
+def test_rows_on_two_devices():
+    torch.manual_seed(0)
+    first, last = Block(), Block().cuda()
+    inputs = [*first.parameters(), *last.parameters()]
+    x = torch.randn(2, 16, 256)
+    for budget in (1, "1GB"):
+        for places in (inputs, inputs[::-1]):
+            out = last(first(x).cuda())
+            found = [out[..., number].pow(2).mean() for number in range(4)]
+            expected = [torch.autograd.grad(loss, places, retain_graph=True) for loss in found]
+            for row, other in zip(secondpass.grads(found, places, budget=budget), expected, strict=True):
+                for one, two in zip(row, other, strict=True):
+                    torch.testing.assert_close(one, two)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many losses to walk at once: tried while working, and remembered for graphs of the same kind.
+"""How to walk the shared part, and for how many losses at once: tried while working, and remembered for graphs alike.
 
 Walking several at once does the same multiplications in fewer calls. That is several times as fast where the calls
 cost more than the work in them, and a little slower where a walk is busy with its work: only the clock can tell.
@@ -8,23 +8,35 @@ cost more than the work in them, and a little slower where a walk is busy with i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-__all__ = ["Chunks"]
+__all__ = ["Chunks", "Way"]
 
 _TRIES = 3
+_HOPELESS = 1.5  # times the best: not tried again
 _ENOUGH = 0.97  # of the time of one alone: less gain is noise, and one alone needs the least room
+
+
+class Way(NamedTuple):
+    """How to walk, and the most losses to walk so at once."""
+
+    how: str
+    size: int
+
+
+ALONE = Way("alone", 1)
 
 
 @dataclass
 class _Kind:
     """What is known of graphs of one kind."""
 
-    times: dict[int, float] = field(default_factory=dict)
-    tries: dict[int, int] = field(default_factory=dict)
-    works: bool | None = None
-    """Can they be walked at once? Not every operation can."""
+    times: dict[Way, float] = field(default_factory=dict)
+    tries: dict[Way, int] = field(default_factory=dict)
+    works: dict[str, bool] = field(default_factory=dict)
+    """Can they be walked in a way? Not every operation can."""
 
 
 class _Memory:
@@ -45,36 +57,39 @@ _memory = _Memory()
 
 
 class Chunks:
-    """Yields sizes of chunks until all losses are done; is told how long one loss took in each."""
+    """Yields ways until all losses are done; is told how long one loss took in each."""
 
-    def __init__(self, key: Hashable, count: int, most: int) -> None:
+    def __init__(self, key: Hashable, count: int, ways: Sequence[Way]) -> None:
         self.kind = _memory.kind(key)
-        most = 1 if self.kind.works is False else max(1, min(most, count))
-        self._count, self._size = count, 1
-        self._sizes = sorted({most, -(-most // 2), 1}, reverse=True)
+        self._count, self._ways, self._way, self._size = count, [*ways, ALONE], ALONE, 1
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[tuple[str, int]]:
         left = self._count
         while left:
-            self._size = min(self._next(left), left)
+            self._way = self._next(left)
+            self._size = min(self._way.size, left)
             left -= self._size
-            yield self._size
+            yield self._way.how, self._size
 
     @property
     def trying(self) -> bool:
-        """Is the time of the present size wanted? Taking it makes a device wait."""
-        return self._size in self._sizes and self.kind.tries.get(self._size, 0) < _TRIES
+        """Is the time of the present chunk wanted? Taking it makes a device wait."""
+        return self._size == self._way.size and self.kind.tries.get(self._way, 0) < _TRIES
 
     def took(self, seconds: float) -> None:
         """Per loss. The best time counts: the first one of a kind is slow for other reasons."""
-        self.kind.times[self._size] = min(seconds, self.kind.times.get(self._size, seconds))
-        self.kind.tries[self._size] = self.kind.tries.get(self._size, 0) + 1
+        kind, way = self.kind, self._way
+        kind.times[way] = min(seconds, kind.times.get(way, seconds))
+        kind.tries[way] = kind.tries.get(way, 0) + 1
+        if kind.tries[way] > 1 and kind.times[way] > _HOPELESS * min(kind.times.values()):
+            kind.tries[way] = _TRIES
 
-    def _next(self, left: int) -> int:
-        """Each size in turn, then the fastest."""
-        untried = [size for size in self._sizes if size <= left and self.kind.tries.get(size, 0) < _TRIES]
+    def _next(self, left: int) -> Way:
+        """Each way in turn, then the fastest."""
+        tries, times = self.kind.tries, self.kind.times
+        ways = [way for way in self._ways if self.kind.works.get(way.how) is not False]
+        untried = [way for way in ways if way.size <= left and tries.get(way, 0) < _TRIES]
         if untried:
-            return min(untried, key=lambda size: self.kind.tries.get(size, 0))
-        known = {size: time for size, time in self.kind.times.items() if size in self._sizes and size <= left}
-        best = min(known, key=known.__getitem__, default=1)
-        return best if 1 not in known or known[best] < _ENOUGH * known[1] else 1
+            return min(untried, key=lambda way: tries.get(way, 0))
+        best = min((way for way in ways if way in times), key=times.__getitem__, default=ALONE)
+        return best if ALONE not in times or times[best] < _ENOUGH * times[ALONE] else ALONE

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 from ._graph import Node, walk
 
@@ -21,30 +24,77 @@ class Join:
     """Where gradients enter the shared part."""
     cuts: list[list[int]]
     """For each loss the edges that it feeds."""
-    shared: frozenset[Node]
+    trunk: list[bool]
+    """For each input: does it lie in the shared part?"""
+    reached: list[list[bool]]
+    """For each loss: which of those inputs may its part of the border lead to?"""
 
-    def head_only(self, node: Node) -> bool:
-        return node not in self.shared
-
-    def reached(self, nodes: list[Node]) -> list[list[bool]]:
-        """For each loss, which of the nodes its part of the border leads to."""
-        if len(self.edges) == 1:  # everything that is shared lies behind it
-            return [[node in self.shared for node in nodes]] * len(self.cuts)
-        by_edge = []
-        for start, _ in self.edges:
-            found = set(walk([start]))
-            by_edge.append([node in found for node in nodes])
-        return [[any(by_edge[edge][i] for edge in cut) for i in range(len(nodes))] for cut in self.cuts]
+    @property
+    def likeness(self) -> Hashable:
+        """Equal for graphs that one program builds again and again."""
+        return tuple((node.name(), place) for node, place in self.edges), tuple(map(tuple, self.cuts))
 
 
-def join(roots: list[torch.Tensor]) -> Join | None:
-    """Finds the border, or None where the losses share nothing or one of them is all shared."""
+def join(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
+    """Finds the border, or None where the losses share nothing or one of them has no history."""
+    if any(root.grad_fn is None for root in roots):
+        return None
+    return _neck(roots, wanted) or _border(roots, wanted)
+
+
+def _neck(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
+    """The usual case: heads of their own on one output. Only the heads are looked at, latest nodes first.
+
+    None where it is not so, or cannot be told without a look at all of the graph.
+    """
+    feeds: dict[Node, list[tuple[int, int]]] = {}  # losses that reach a node, and by which of its outputs
+    todo: list[tuple[int, int, Node]] = []
+    heads: set[Node] = set()
+    leaves: set[int] = set()
+
+    def reach(node: Node, loss: int, place: int) -> None:
+        if node not in feeds:
+            feeds[node] = []
+            heapq.heappush(todo, (-node._sequence_nr(), len(feeds), node))
+        feeds[node].append((loss, place))
+
+    for number, root in enumerate(roots):
+        reach(root.grad_fn, number, root.output_nr)
+    while todo:
+        order, _, node = heapq.heappop(todo)
+        loss = feeds[node][0][0]
+        if any(other != loss for other, _ in feeds[node]):
+            break
+        heads.add(node)
+        for child, place in node.next_functions:
+            if child is None:
+                continue
+            if child.name().endswith("AccumulateGrad"):
+                leaves.add(id(child.variable))
+            else:
+                if -child._sequence_nr() <= order:  # made by another thread: numbers do not tell the order
+                    return None
+                reach(child, loss, place)
+    else:
+        return None
+    if todo or {loss for loss, _ in feeds[node]} != set(range(len(roots))):
+        return None
+    if any(id(value) in leaves if value.grad_fn is None else value.grad_fn in heads for value in wanted):
+        return None
+    places = {place: number for number, place in enumerate(dict.fromkeys(place for _, place in feeds[node]))}
+    cuts: list[list[int]] = [[] for _ in roots]
+    for loss, place in dict.fromkeys(feeds[node]):
+        cuts[loss].append(places[place])
+    everywhere = [True] * len(wanted)
+    return Join(roots, [(node, place) for place in places], cuts, everywhere, [everywhere] * len(roots))
+
+
+def _border(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
+    """Any case, after a look at all of the graph."""
     below: dict[Node, list[tuple[Node, int]]] = {}  # asking a node anew costs as much as all the rest
     owner: dict[Node, int] = {}
     shared: set[Node] = set()
     for number, root in enumerate(roots):
-        if root.grad_fn is None:
-            return None
         todo = [root.grad_fn]
         while todo:
             node = todo.pop()
@@ -78,10 +128,13 @@ def join(roots: list[torch.Tensor]) -> Join | None:
     behind = walk([child for node in border for child, _ in node.next_functions]) if len(border) > 1 else []
     if not border.isdisjoint(behind):
         # One border lies behind another: a head cannot be walked alone. All belongs to the shared part then.
-        everything = frozenset(walk([root.grad_fn for root in roots]))
+        shared = set(walk([root.grad_fn for root in roots]))
         ends = list(dict.fromkeys((root.grad_fn, root.output_nr) for root in roots))
-        return Join(roots, ends, [[ends.index((root.grad_fn, root.output_nr))] for root in roots], everything)
-    return Join(roots, list(edges), cuts, frozenset(shared))
+        edges = {end: number for number, end in enumerate(ends)}
+        cuts = [[edges[root.grad_fn, root.output_nr]] for root in roots]
+    nodes = [get_gradient_edge(value).node for value in wanted]
+    reached = _reached(list(edges), cuts, nodes, shared)
+    return Join(roots, list(edges), cuts, [node in shared for node in nodes], reached)
 
 
 def _share(start: Node, below: dict[Node, list[tuple[Node, int]]], shared: set[Node]) -> None:
@@ -92,3 +145,16 @@ def _share(start: Node, below: dict[Node, list[tuple[Node, int]]], shared: set[N
         if node not in shared:
             shared.add(node)
             todo += [child for child, _ in below[node]]
+
+
+def _reached(
+    edges: list[tuple[Node, int]], cuts: list[list[int]], nodes: list[Node], shared: set[Node]
+) -> list[list[bool]]:
+    """For each loss, which of the nodes its part of the border leads to."""
+    if len(edges) == 1:  # everything that is shared lies behind it
+        return [[node in shared for node in nodes]] * len(cuts)
+    by_edge = []
+    for start, _ in edges:
+        found = set(walk([start]))
+        by_edge.append([node in found for node in nodes])
+    return [[any(by_edge[edge][i] for edge in cut) for i in range(len(nodes))] for cut in cuts]

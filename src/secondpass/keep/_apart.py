@@ -66,7 +66,7 @@ class _Hooks:
     def around(self, nodes: list[Node]) -> None:
         """See NOTE [ Apart from the walk ] 3."""
         for node in nodes:
-            if not hooked(node):
+            if node._input_metadata[0].dtype in _EXACT and not hooked(node):
                 self._handles += _factor(node)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ def _factor(node: Node) -> list[Any]:
 
     def before(gradients: Any) -> Any:
         (gradient,) = gradients
-        if gradient is None or gradient.dtype not in _EXACT:
+        if gradient is None:
             return None
         kept.append(gradient)
         return (torch.ones(gradient.shape, dtype=gradient.dtype, device=gradient.device),)

@@ -16,7 +16,7 @@ __all__ = ["Chunks", "Way"]
 
 _TRIES = 3
 _HOPELESS = 1.5  # times the best: not tried again
-_ENOUGH = 0.97  # of the time of one alone: less gain is noise, and one alone needs the least room
+_ENOUGH = 0.99  # of the time of one alone: less gain is noise, and one alone needs the least room
 
 
 class Way(NamedTuple):

@@ -21,6 +21,9 @@ from ._survey import Survey, survey
 __all__ = ["Jacobian", "Row"]
 
 Row = tuple[torch.Tensor | None, ...]
+
+_WAY = 16  # gradients of a transformer's block take about eleven times those of its result
+
 Found = dict[int, torch.Tensor | None]
 """Gradients by the place of their input."""
 
@@ -63,16 +66,23 @@ class Jacobian:
         shapes = tuple((tuple(edge.shape), edge.dtype) for edge in border)
         row = sum(value.numel() * value.element_size() for value in self.wanted)
         fitting = min(count, self._fitting(count, row, sum(math.prod(s) * d.itemsize for s, d in shapes)))
-        ways = [Way("together", fitting)] if fitting > 1 else []
+        ways = [Way("together", fitting), Way("apart", fitting)] if fitting > 1 else []
         if self.device.type == "cuda":
             ways.append(Way("aside", 1))
         return Chunks((shapes, self.joined.likeness, len(self.wanted), row, self.device), count, ways)
 
     def _fitting(self, count: int, row: int, seeds: int) -> int:
-        """Losses per chunk: each takes its seeds and results, and gradients on the way of about the same size."""
-        if self.budget is None:
-            return max(1, count * row // 4 // max(1, 16 * seeds))
-        return max(1, self.budget // max(1, 2 * row + 16 * seeds))
+        """How many losses may be walked at once: each takes its row, and on the way gradients of many times its seeds.
+
+        Without a budget, as many as need no more than walking one by one. Then all rows but one are there when the last
+        walk begins. Walked at once they come to be while the buffers go, so that gradients may take a row's place.
+        """
+        way = max(1, _WAY * seeds)
+        if self.budget is not None:
+            return max(1, self.budget // (2 * row + way))
+        if self.retain:
+            return max(1, count * row // 4 // way)
+        return count if way <= row else 1
 
     def _walk(self, losses: range, final: bool, how: str, works: dict[str, bool]) -> list[Row]:
         if how != "alone":
@@ -80,8 +90,11 @@ class Jacobian:
             # all goes well, the graph is let go of only afterwards: a walk that fails half-way must not spend it.
             known = works.get(how, False)
             try:
-                walk_so = self._together if how == "together" else self._aside
-                rows = walk_so(losses, final and known)
+                rows = (
+                    self._aside(losses, final and known)
+                    if how == "aside"
+                    else self._at_once(losses, final and known, how)
+                )
             except (RuntimeError, NotImplementedError):
                 works[how] = False
             else:
@@ -101,12 +114,12 @@ class Jacobian:
             found = self._gradients([self.joined.roots[number]], None, places, final)
         return [self._row({**made, **found})]
 
-    def _together(self, losses: range, final: bool) -> list[Row]:
+    def _at_once(self, losses: range, final: bool, how: str) -> list[Row]:
         heads = [self._head(number) for number in losses]
         columns = [_stack(column) for column in zip(*(head.seeds for head in heads), strict=True)]
         edges = [edge for edge, column in zip(self.edges, columns, strict=True) if column is not None]
         seeds = [column for column in columns if column is not None]
-        apart, places = self._apart()
+        apart, places = self._apart() if how == "apart" else (Survey(), list(range(len(self.wanted))))
         places = [place for place in places if self.joined.trunk[place]]
         with _apart.together(apart, len(losses)) as made:
             found = self._gradients(edges, seeds, places, final, is_grads_batched=True)

@@ -193,7 +193,8 @@ def main() -> None:
     if "walk" in args.only:
         publish("secondpass.backward: two losses in one walk", lambda: one_walk(args))
     if "grads" in args.only:
-        shapes = [(args.width, args.batch, args.length), (64, 1, 32) if small else (args.width, 1, 128)]
+        smaller = [(128, 2, 64), (64, 1, 32)] if small else [(args.width, 8, 512), (args.width, 1, 128)]
+        shapes = [(args.width, args.batch, args.length), *smaller]
         for width, batch, length in shapes:
             args.width, args.heads, args.batch, args.length = width, max(1, width // 64), batch, length
             title = f"secondpass.grads: 8 gradients of a shared trunk of width {width}, {batch} x {length} tokens"

@@ -66,12 +66,12 @@ def grads(
     """Returns one gradient per loss: the rows of the Jacobian, one tuple (a tensor or None per input) for each loss.
 
     Finds where the graphs of the losses join. What only one loss needs is walked for that loss alone; the shared part
-    is walked for several losses at once where that is faster and fits the budget, one by one otherwise.
-    Walked at once, results equal those of separate passes up to rounding.
+    is walked for several losses at once where that is faster and fits the budget, one by one otherwise. The first calls
+    try which way is fastest. Walked at once, results equal those of separate passes up to rounding.
 
     :param losses: Scalars, or one tensor each of whose elements is a loss.
     :param inputs: Tensors (parameters, activations) to differentiate by.
-    :param budget: The most bytes that walking at once may take; by default a quarter of what the results take.
+    :param budget: The most bytes that walking at once may take; by default what walking one by one would take.
     :param retain_graph: Keeps the graph for later passes.
 
     Example::

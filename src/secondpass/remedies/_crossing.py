@@ -12,16 +12,17 @@ NOTE [ Where to cut ]
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from ..record import Finding, Place
 from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
+from ._items import items_with
 from ._project import Project, Scope, pairs_of
 from ._source import Loop, Source
 
-__all__ = ["Crossing", "crossings", "past_updates"]
+__all__ = ["Crossing", "crossings", "item_crossings", "past_updates"]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -58,7 +59,23 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
                 yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
 
 
-def _after_pass(project: Project, source: Source, scope: Scope, name: str, place: Place) -> Iterator[Crossing]:
+def item_crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
+    """The same for items of a container, which are assigned one by one: `state["h"]`.
+
+    That can be done from wherever the container is seen, be it a global, an argument or an argument's default.
+    """
+    if "[" not in name:
+        return
+    items = items_with(project, name) or (base_of(name),)
+    for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
+        for place in (finding.freed, finding.failed, finding.used):
+            for cut in _after_pass(project, source, scope, plain(name), place, lasting=True) if place else ():
+                yield replace(cut, names=items)
+
+
+def _after_pass(
+    project: Project, source: Source, scope: Scope, name: str, place: Place, lasting: bool = False
+) -> Iterator[Crossing]:
     sites = project.sites(source, scope, place)
     if not sites:
         return
@@ -67,7 +84,7 @@ def _after_pass(project: Project, source: Source, scope: Scope, name: str, place
     loop = next((lp for lp in loops if carried_in(source.body(lp), name)), None)
     if loop is None:
         # An attribute or a global may be carried by functions that the loop calls, or by calls of this function.
-        if not ("." in name or _declared(source, scope, name)):
+        if not (lasting or "." in name or _declared(source, scope, name)):
             return
         loop = loops[0] if loops else None
     region = source.body(loop) if loop is not None else source.body(scope)
@@ -161,7 +178,8 @@ def _owns(source: Source, scope: Scope, name: str) -> bool:
     if any(p.name.value == name and isinstance(p.default, cst.Dict | cst.List | cst.Set) for p in parameters):
         return False  # the next call begins with the container that the function was made with
     params = {p.name.value for p in parameters}
-    local = {w.split(".")[0].split("[")[0] for s in simple(source.body(scope)) for w in written(s)}
+    heads = {w.split(".")[0] for s in simple(source.body(scope)) for w in written(s)}
+    local = {head for head in heads if "[" not in head}  # to assign an item is not to assign the name
     if "." in name:
         if first == "self":
             owner = source.class_of(scope)

@@ -30,6 +30,8 @@ _FORMS = {
     "dict of dicts": "{n} = {{key: {{k: v.detach() for k, v in value.items()}} for key, value in {n}.items()}}",
     "dicts": "{n} = [{{key: value.detach() for key, value in part.items()}} for part in {n}]",
     "record": "{n} = type({n})(*(part.detach() for part in {n}))",
+    "each key": "for key in {n}:\n    {n}[key] = {n}[key].detach()",
+    "each place": "{n}[:] = [part.detach() for part in {n}]",
 }
 _EACH = {"values": ".values()", "parts": ""}
 """Objects in a container, each with an attribute that has history: `values:h`."""
@@ -56,7 +58,7 @@ def detached(name: str, form: str) -> list[str]:
     if ":" in form:
         kind, attribute = form.split(":")
         return [f"for part in {name}{_EACH[kind]}:", f"    part.{attribute} = part.{attribute}.detach()"]
-    return [_FORMS[form].format(n=name)]
+    return _FORMS[form].format(n=name).splitlines()
 
 
 def guess(project: Project, name: str) -> list[str]:
@@ -73,6 +75,8 @@ def _guess(project: Project, name: str) -> list[str]:
     keys = "".join("d" if k[:1] in {"'", '"'} else "t" for k in re.findall(r"\[([^\]]*)\]", name))
     if len(keys) > 1:
         return [*_NESTED.get(keys, []), "tuples"]
+    if keys == "d":
+        return ["dict"]
     if any(_differentiated(source, name) for source in project.sources):
         return ["leaf", "tensor"]
     hint, name = _hint(project, name), base_of(name)

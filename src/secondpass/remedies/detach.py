@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Place, Remedy
-from ._crossing import Crossing, crossings
+from ._crossing import Crossing, crossings, item_crossings
 from ._flow import (
     assigned_value,
     dotted,
@@ -26,6 +26,7 @@ from ._flow import (
     written,
 )
 from ._forms import detached, guess
+from ._items import items_with, mixed
 from ._patch import Patch
 from ._project import Project, Scope
 from ._source import Source, walk
@@ -61,6 +62,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 
 def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    if mixed(project, name):
+        yield from _items(finding, name, project)
     forms = [] if _frozen(project, name) else guess(project, name)
     for form in forms[:4]:
         seen: set[int] = set()
@@ -69,6 +72,22 @@ def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 continue
             seen.add(id(cut.anchor))
             yield _cut(cut, form, project)
+    if not mixed(project, name):
+        yield from _items(finding, name, project)
+
+
+def _items(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """In place, in a container that holds other things too or cannot be replaced here."""
+    if items_with(project, name):
+        forms = ("tuple", "tensor") if name.count("[") > 1 else ("tensor", "tuple")
+    else:
+        forms = ("each place", "each key") if guess(project, name)[0] == "list" else ("each key", "each place")
+    for form in forms:
+        seen: set[int] = set()
+        for cut in item_crossings(finding, name, project):
+            if id(cut.anchor) not in seen and len(seen) < 2:
+                seen.add(id(cut.anchor))
+                yield _cut(cut, form, project, alike=True)
 
 
 def _frozen(project: Project, name: str) -> bool:
@@ -82,11 +101,11 @@ def _frozen(project: Project, name: str) -> bool:
     return False
 
 
-def _cut(cut: Crossing, form: str, project: Project) -> Way:
+def _cut(cut: Crossing, form: str, project: Project, alike: bool = False) -> Way:
     way = Way(title=f"Detach {_listed(cut.names)} where it crosses the iteration", safe=True, why=_CROSSES)
     lines = []
     for i, name in enumerate(cut.names):
-        own = detached(name, form if i == 0 else guess(project, name)[0])
+        own = detached(name, form if alike or i == 0 else guess(project, name)[0])
         lines += [f"if {name} is not None:", *(f"    {line}" for line in own)] if cut.guard else own
     insert = way.patch.insert_after if cut.after else way.patch.insert_before
     insert(cut.source, cut.anchor, lines)

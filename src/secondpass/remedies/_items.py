@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""State in a container that is read and written item by item: `state["h"] = cell(x, state["h"])`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ._flow import base_of, dotted, simple, targets
+from ._project import Project
+from ._source import Source, walk
+
+__all__ = ["items_with", "mixed"]
+
+_KEY = re.compile(r"""\[(['"])(\w+)\1\](?:\[\d+\])?""")
+_VALUES = (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString)
+
+
+def items_with(project: Project, name: str) -> tuple[str, ...]:
+    """The item that a name means, as the source writes it, and those that are assigned along with it.
+
+    None where the source knows the item by a variable only: `state[agent]`.
+    """
+    base = base_of(name)
+    key = _KEY.fullmatch(name, len(base))
+    if key is None:
+        return ()
+    found: dict[str, None] = {}
+    other = False
+    for source, statement in _statements(project):
+        here = {word: source.code(t) for t in targets(statement) if (word := _word(t, base))}
+        other |= any(dotted(t) == f"{base}[...]" and not _word(t, base) for t in targets(statement))
+        if key.group(2) in here:
+            found |= dict.fromkeys([here[key.group(2)], *here.values()])
+    return tuple(found) or (() if other else (f'{base}["{key.group(2)}"]',))
+
+
+def mixed(project: Project, name: str) -> bool:
+    """Whether something in the container is surely no tensor: it was given a number or a text."""
+    base = base_of(name)
+    if not items_with(project, name):
+        return False
+    for _, statement in _statements(project):
+        for node in walk(statement):
+            if isinstance(node, cst.AugAssign) and _word(node.target, base) and isinstance(node.value, _VALUES):
+                return True
+            if isinstance(node, cst.Assign) and any(_word(t.target, base) for t in node.targets):
+                if isinstance(node.value, _VALUES):
+                    return True
+            if isinstance(node, cst.Assign) and any(dotted(t.target) == base for t in node.targets):
+                if isinstance(node.value, cst.Dict) and any(isinstance(e.value, _VALUES) for e in node.value.elements):
+                    return True
+    return False
+
+
+def _statements(project: Project) -> Iterator[tuple[Source, cst.BaseStatement]]:
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            if isinstance(statement, cst.SimpleStatementLine):
+                yield source, statement
+
+
+def _word(node: cst.CSTNode, base: str) -> str:
+    """The key of `base["key"]`."""
+    if isinstance(node, cst.Subscript) and dotted(node.value) == base and len(node.slice) == 1:
+        index = node.slice[0].slice
+        if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
+            return str(index.value.evaluated_value)
+    return ""

@@ -68,6 +68,8 @@ def item_crossings(finding: Finding, name: str, project: Project) -> Iterator[Cr
         return
     items = items_with(project, name) or (base_of(name),)
     for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
+        if not _sees(source, scope, base_of(name).split(".")[0]):
+            continue
         for place in (finding.freed, finding.failed, finding.used):
             for cut in _after_pass(project, source, scope, plain(name), place, lasting=True) if place else ():
                 yield replace(cut, names=items)
@@ -195,6 +197,16 @@ def _owns(source: Source, scope: Scope, name: str) -> bool:
             )
         return first in params | local or _declared(source, scope, first) or _outer(source, scope, first)
     return first in params | local
+
+
+def _sees(source: Source, scope: Scope, name: str) -> bool:
+    """Whether a name means something in this function."""
+    around = [f for f in source.functions if f is scope or source.inside(scope, f)]
+    params = {p.name.value for f in around for p in (*f.params.params, *f.params.kwonly_params)}
+    bodies = [source.body(s) for s in (source.module, *around)]
+    return name in params or any(
+        name == w.split(".")[0].split("[")[0] for b in bodies for s in simple(b) for w in written(s)
+    )
 
 
 def _outer(source: Source, scope: Scope, name: str) -> bool:

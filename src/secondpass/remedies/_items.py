@@ -12,7 +12,7 @@ from ._flow import base_of, dotted, simple, targets
 from ._project import Project
 from ._source import Source, walk
 
-__all__ = ["items_with", "mixed"]
+__all__ = ["items_with", "mixed", "stores_of"]
 
 _KEY = re.compile(r"""\[(['"])(\w+)\1\](?:\[\d+\])?""")
 _VALUES = (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString)
@@ -35,6 +35,15 @@ def items_with(project: Project, name: str) -> tuple[str, ...]:
         if key.group(2) in here:
             found |= dict.fromkeys([here[key.group(2)], *here.values()])
     return tuple(found) or (() if other else (f'{base}["{key.group(2)}"]',))
+
+
+def stores_of(project: Project, name: str) -> Iterator[tuple[Source, cst.BaseStatement, str]]:
+    """The statements that put something there, and the item as they write it."""
+    items = items_with(project, name)
+    for source, statement in _statements(project):
+        for target in targets(statement):
+            if source.code(target) in items[:1]:
+                yield source, statement, items[0]
 
 
 def mixed(project: Project, name: str) -> bool:

@@ -26,7 +26,7 @@ from ._flow import (
     written,
 )
 from ._forms import detached, guess
-from ._items import items_with, mixed
+from ._items import items_with, mixed, stores_of
 from ._patch import Patch
 from ._project import Project, Scope
 from ._source import Source, walk
@@ -121,6 +121,11 @@ def _stored(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     here = project.at(finding.failed) if finding.cause == "graph-leak" else None
     for patch, what in added_to_sum(*here, name, ".detach()") if here else ():
         yield Way(patch, f"Add to `{what}` without history", safe=True, why=_STORED)
+    several = finding.cause == "carried-state" and name.count("[") > 1
+    for source, statement, item in stores_of(project, name) if several else ():
+        patch = Patch()
+        patch.insert_after(source, statement, detached(item, "tuple"))
+        yield Way(patch, f"Store `{item}` without its history", safe=False, why=_STORED)
     for patch, what in wrapped_stores(finding, name, project, ".detach()"):
         yield Way(patch, f"Store `{what}` without its history", safe=False, why=_STORED)
 

@@ -120,30 +120,30 @@ def _factor(node: Node) -> list[Any]:
 def aside(found: Survey, device: torch.device) -> Iterator[Made]:
     """Within, a walk for one loss fills in what is made on the side: see NOTE [ Apart from the walk ] 4."""
     side = _side_stream(device)
-    come: list[tuple[Layer, torch.Tensor, torch.cuda.Event]] = []
-    unfinished: deque[tuple[torch.cuda.Event, Any]] = deque()
+    come: list[tuple[Layer, torch.Tensor, torch.Tensor, torch.cuda.Event]] = []
+    unfinished: deque[tuple[torch.cuda.Event, torch.cuda.Stream, Any]] = deque()
     walks: set[torch.cuda.Stream] = set()
     hooks = _Hooks()
 
     def take(layer: Layer, gradient: torch.Tensor) -> None:
-        come.append((layer, gradient, torch.cuda.current_stream(device).record_event()))
+        come.append((layer, gradient, layer.given, torch.cuda.current_stream(device).record_event()))
 
     def make(*_: Any) -> None:
         # Only now, behind the layer's own product: the walk waits for that one, and leaves room beside what follows.
         here = torch.cuda.current_stream(device)
         while come:
-            layer, gradient, ready = come.pop()
-            given = layer.given
+            layer, gradient, given, ready = come.pop()
             side.wait_event(ready)
             with torch.cuda.stream(side):
                 hooks.made[layer.weight] = (gradient.t() @ given).to(given.dtype)  # under autocast it has another
                 if layer.bias is not None:
                     hooks.made[layer.bias] = gradient.sum(0).to(given.dtype)
-            unfinished.append((side.record_event(), (gradient, given)))
+            unfinished.append((side.record_event(), here, (gradient, given)))
         walks.add(here)
-        # A forward on several streams: what one of them made can be let go of on that one only.
-        while len(unfinished) > (_AHEAD if len(walks) == 1 else 0):
-            here.wait_event(unfinished[0][0])
+        while len(unfinished) > _AHEAD:
+            done, there, _ = unfinished[0]
+            for stream in {here, there}:  # of a forward on several streams: the memory is that one's
+                stream.wait_event(done)
             unfinished.popleft()
 
     try:

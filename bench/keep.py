@@ -128,7 +128,7 @@ def rows_of_jacobian(args: argparse.Namespace, losses: int = 8) -> list[dict[str
         steps["TorchJD jac"] = theirs
     most = memory(steps, args.device)
     # The first calls find out by the clock which way is fastest.
-    rounds = max(3, args.rounds // 2) if args.batch * args.length > 128 else 4 * args.rounds  # short ones are noisy
+    rounds = max(9, args.rounds) if args.batch * args.length > 128 else 4 * args.rounds  # short ones are noisy
     times = race(steps, args.device, rounds, base, warm=8)
     return [{"name": n, "peak": most[n] / most[base], "time": times[n][0]} for n in steps]
 

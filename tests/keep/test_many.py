@@ -142,6 +142,26 @@ def test_a_walk_that_fails_half_way_spends_nothing():
         check(secondpass.grads(make(), inputs), expected)
 
 
+def test_a_graph_of_the_same_sizes_with_another_operation():
+    """That one like it went well does not mean that this one will: it must not be spent by trying."""
+
+    class Stubborn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 + 0 * len(g.tolist())
+
+    model, w = network(), torch.randn(4, 8, requires_grad=True)
+    inputs = [w, *model.parameters()]
+    for act in [torch.sin] * 9 + [Stubborn.apply] * 2:
+        first, second = (list(model(torch.cos(act(w))).sum(0).unbind()) for _ in range(2))
+        expected = [torch.autograd.grad(loss, inputs, retain_graph=True) for loss in first]
+        check(secondpass.grads(second, inputs), expected)
+
+
 @pytest.mark.parametrize("count", [2, 5])
 def test_the_graph_is_spent_afterwards_unless_retained(count):
     for _ in range(9):  # while sizes are tried, and afterwards

@@ -35,8 +35,8 @@ class _Kind:
 
     times: dict[Way, float] = field(default_factory=dict)
     tries: dict[Way, int] = field(default_factory=dict)
-    works: dict[str, bool] = field(default_factory=dict)
-    """Can they be walked in a way? Not every operation can."""
+    works: dict[str, Hashable] = field(default_factory=dict)
+    """The last graph that was walked in a way, by its nodes, or False: not every operation can."""
 
 
 class _Memory:

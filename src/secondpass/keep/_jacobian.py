@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -84,25 +84,27 @@ class Jacobian:
             return max(1, count * row // 4 // way)
         return count if way <= row else 1
 
-    def _walk(self, losses: range, final: bool, how: str, works: dict[str, bool]) -> list[Row]:
+    def _walk(self, losses: range, final: bool, how: str, works: dict[str, Hashable]) -> list[Row]:
         if how != "alone":
-            # Not enough memory, or an operation without a rule for it: one by one will do. Until it is known that
-            # all goes well, the graph is let go of only afterwards: a walk that fails half-way must not spend it.
-            known = works.get(how, False)
+            # Not enough memory, or an operation without a rule for it: one by one will do. Unless a graph of the same
+            # nodes went well, this one is let go of only afterwards: a walk that fails half-way must not spend it.
+            nodes = self._nodes() if final else None
+            known = final and works.get(how) == nodes
             try:
-                rows = (
-                    self._aside(losses, final and known)
-                    if how == "aside"
-                    else self._at_once(losses, final and known, how)
-                )
+                rows = self._aside(losses, known) if how == "aside" else self._at_once(losses, known, how)
             except (RuntimeError, NotImplementedError):
                 works[how] = False
             else:
                 if final and not known:
                     release_spent(walk([root.grad_fn for root in self.joined.roots]))
-                works[how] = True
+                    works[how] = nodes
                 return rows
         return [self._alone(number, final and number == losses[-1]) for number in losses]
+
+    def _nodes(self) -> Hashable:
+        """What the shared part is made of."""
+        nodes = walk([node for node, _ in self.joined.edges])
+        return len(nodes), frozenset(type(node).__name__ for node in nodes)
 
     def _alone(self, number: int, final: bool) -> Row:
         return self._row(self._gradients([self.joined.roots[number]], None, range(len(self.wanted)), final))

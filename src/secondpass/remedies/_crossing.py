@@ -18,7 +18,7 @@ import libcst as cst
 
 from ..record import Finding, Place
 from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
-from ._items import items_with
+from ._items import items_with, sees
 from ._project import Project, Scope, pairs_of
 from ._source import Loop, Source
 
@@ -68,7 +68,7 @@ def item_crossings(finding: Finding, name: str, project: Project) -> Iterator[Cr
         return
     items = items_with(project, name) or (base_of(name),)
     for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
-        if not _sees(source, scope, base_of(name).split(".")[0]):
+        if not sees(source, scope, base_of(name).split(".")[0]):
             continue
         for place in (finding.freed, finding.failed, finding.used):
             for cut in _after_pass(project, source, scope, plain(name), place, lasting=True) if place else ():
@@ -197,16 +197,6 @@ def _owns(source: Source, scope: Scope, name: str) -> bool:
             )
         return first in params | local or _declared(source, scope, first) or _outer(source, scope, first)
     return first in params | local
-
-
-def _sees(source: Source, scope: Scope, name: str) -> bool:
-    """Whether a name means something in this function."""
-    around = [f for f in source.functions if f is scope or source.inside(scope, f)]
-    params = {p.name.value for f in around for p in (*f.params.params, *f.params.kwonly_params)}
-    bodies = [source.body(s) for s in (source.module, *around)]
-    return name in params or any(
-        name == w.split(".")[0].split("[")[0] for b in bodies for s in simple(b) for w in written(s)
-    )
 
 
 def _outer(source: Source, scope: Scope, name: str) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._flow import base_of, dotted, simple, targets
-from ._project import Project
+from ._flow import base_of, dotted, simple, targets, written
+from ._project import Project, Scope
 from ._source import Source, walk
 
-__all__ = ["items_with", "mixed", "stores_of"]
+__all__ = ["items_with", "mixed", "sees", "stores_of"]
 
 _KEY = re.compile(r"""\[(['"])(\w+)\1\](?:\[\d+\])?""")
 _VALUES = (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString)
@@ -62,6 +62,16 @@ def mixed(project: Project, name: str) -> bool:
                 if isinstance(node.value, cst.Dict) and any(isinstance(e.value, _VALUES) for e in node.value.elements):
                     return True
     return False
+
+
+def sees(source: Source, scope: Scope, name: str) -> bool:
+    """Whether a name means something in this function."""
+    around = [f for f in source.functions if f is scope or source.inside(scope, f)]
+    params = {p.name.value for f in around for p in (*f.params.params, *f.params.kwonly_params)}
+    bodies = [source.body(s) for s in (source.module, *around)]
+    return name in params or any(
+        name == w.split(".")[0].split("[")[0] for b in bodies for s in simple(b) for w in written(s)
+    )
 
 
 def _statements(project: Project) -> Iterator[tuple[Source, cst.BaseStatement]]:

@@ -151,6 +151,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     parser.add_argument("--length", type=int)
     parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--threads", type=int, help="of PyTorch, on the CPU (default: as many as it takes itself)")
     parser.add_argument("--bf16", action="store_true", help="a model in bfloat16")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--losses", type=int, nargs="+", default=[2, 4])
@@ -164,12 +165,12 @@ def main() -> None:
     args.heads = args.heads or max(1, args.width // 64)
     args.batch = args.batch or (2 if small else 32)
     args.length = args.length or (128 if small else 1024)
-    if small:
-        torch.set_num_threads(1)
-    else:
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    if not small:
         torch.backends.cuda.matmul.allow_tf32 = True
     warnings.simplefilter("ignore")
-    name = "CPU" if small else torch.cuda.get_device_name()
+    name = f"CPU, {torch.get_num_threads()} threads" if small else torch.cuda.get_device_name()
     size = f"{args.layers} layers of width {args.width}, {args.batch} x {args.length} tokens"
     version = torch.__version__.split("+")[0]
     print(f"## {name}, PyTorch {version}: {size}{', bfloat16' if args.bf16 else ''}\n", flush=True)

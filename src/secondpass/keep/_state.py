@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import random
-import sys
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ._dice import Dice
 from ._tree import map_leaves, tensors
 
 __all__ = ["Habits", "Surroundings", "severed"]
@@ -97,7 +96,7 @@ class Surroundings:
     """The surroundings of one forward, taken before it runs."""
 
     def __init__(self, habits: Habits, devices: tuple[torch.device, ...]) -> None:
-        self._random = _Random(devices)
+        self._random = Dice(devices)
         self._kinds = tuple(sorted({device.type for device in devices} | {"cpu"}))
         self._autocast = _autocast_now(self._kinds)
         watch_all = not habits.known()
@@ -146,7 +145,7 @@ class Surroundings:
         """
         modules = habits.modules
         now = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
-        here = _Random(self._random.devices)
+        here = Dice(self._random.devices)
         try:
             for (index, name), value in self._buffers.items():
                 modules[index]._buffers[name] = value.clone()
@@ -175,24 +174,6 @@ class Surroundings:
 
 def _items(value: Any) -> list[Any]:
     return [item for pair in value.items() for item in pair] if isinstance(value, dict) else list(value)
-
-
-class _Random:
-    def __init__(self, devices: tuple[torch.device, ...]) -> None:
-        self.devices = devices
-        self._torch = torch.get_rng_state()
-        self._cuda = [(device, torch.cuda.get_rng_state(device)) for device in devices if device.type == "cuda"]
-        self._python = random.getstate()
-        numpy = sys.modules.get("numpy")
-        self._numpy = numpy.random.get_state() if numpy is not None and hasattr(numpy, "random") else None
-
-    def restore(self) -> None:
-        torch.set_rng_state(self._torch)
-        for device, state in self._cuda:
-            torch.cuda.set_rng_state(state, device)
-        random.setstate(self._python)
-        if self._numpy is not None:
-            sys.modules["numpy"].random.set_state(self._numpy)
 
 
 def _autocast_now(kinds: tuple[str, ...]) -> list[dict[str, Any]]:

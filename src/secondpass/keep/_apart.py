@@ -23,8 +23,8 @@ from typing import Any
 
 import torch
 
-from ._graph import Node
-from ._survey import Layer, Survey, hooked
+from ._graph import Node, own
+from ._survey import Layer, Survey
 
 __all__ = ["aside", "together"]
 
@@ -66,8 +66,8 @@ class _Hooks:
     def around(self, nodes: list[Node]) -> None:
         """See NOTE [ Apart from the walk ] 3."""
         for node in nodes:
-            if node._input_metadata[0].dtype in _EXACT and not hooked(node):
-                self._handles += _factor(node)
+            if node._input_metadata[0].dtype in _EXACT:
+                self._handles += _factor(node, self._walks)
 
     def close(self) -> None:
         for handle in self._handles:
@@ -100,20 +100,23 @@ def together(found: Survey, count: int) -> Iterator[Made]:
     hooks.check()
 
 
-def _factor(node: Node) -> list[Any]:
-    kept: list[torch.Tensor] = []
+def _factor(node: Node, walks: set[int]) -> list[Any]:
+    come: dict[int, torch.Tensor] = {}
 
     def before(gradients: Any) -> Any:
         (gradient,) = gradients
         if gradient is None:
             return None
-        kept.append(gradient)
+        walk = torch._C._current_graph_task_id()
+        walks.add(walk)
+        come[walk] = gradient
         return (torch.ones(gradient.shape, dtype=gradient.dtype, device=gradient.device),)
 
     def after(results: Any, _: Any) -> Any:
-        return (kept.pop() * results[0],) if kept else None
+        gradient = come.pop(torch._C._current_graph_task_id(), None)
+        return None if gradient is None else (gradient * results[0],)
 
-    return [node.register_prehook(before), node.register_hook(after)]
+    return own(node, before, after)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Node", "elsewhere", "hook", "node_of", "same_bits", "sample", "saved", "slots", "storage_of", "walk"]
+__all__ = ["Node", "elsewhere", "hook", "node_of", "own", "same_bits", "sample", "saved", "slots", "storage_of", "walk"]
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
 
@@ -132,3 +132,12 @@ def sample(value: torch.Tensor) -> torch.Tensor:
         if value.dim() == 1:
             return value[-_VALUES:]
     return value
+
+
+def own(node: Node, before: Callable[[Any], Any], after: Callable[[Any, Any], Any]) -> list[Any]:
+    """Hooks in front of and behind a node, unless somebody else looks at what it returns."""
+    handle = node.register_hook(after)
+    if len(handle.hooks_dict_ref() or ()) > 1:
+        handle.remove()
+        return []
+    return [node.register_prehook(before), handle]

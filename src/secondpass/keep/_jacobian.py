@@ -88,7 +88,7 @@ class Jacobian:
         if how != "alone":
             # Not enough memory, or an operation without a rule for it: one by one will do. Unless a graph of the same
             # nodes went well, this one is let go of only afterwards: a walk that fails half-way must not spend it.
-            nodes = self._nodes() if final else None
+            nodes = self._nodes(how) if final else None
             known = final and works.get(how) == nodes
             try:
                 rows = self._aside(losses, known) if how == "aside" else self._at_once(losses, known, how)
@@ -101,8 +101,10 @@ class Jacobian:
                 return rows
         return [self._alone(number, final and number == losses[-1]) for number in losses]
 
-    def _nodes(self) -> Hashable:
+    def _nodes(self, how: str) -> Hashable:
         """What the shared part is made of."""
+        if how != "together":
+            return self._apart()[0].nodes
         nodes = walk([node for node, _ in self.joined.edges])
         return len(nodes), frozenset(type(node).__name__ for node in nodes)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import torch
@@ -16,6 +17,8 @@ _PRODUCTS = {"AddmmBackward0": ("_saved_mat1", (1, 2, 0)), "MmBackward0": ("_sav
 
 _FACTORS = {"GeluBackward0", "SiluBackward0", "MishBackward0", "EluBackward0", "SoftplusBackward0"}
 """Nodes that multiply a gradient by a factor of their own, element by element, which takes them long to compute."""
+
+_LEAF = torch._C._functions.AccumulateGrad
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Survey:
 
     layers: list[Layer] = field(default_factory=list)
     factors: list[Node] = field(default_factory=list)
+    nodes: Hashable = None
+    """What all of it is made of."""
 
 
 def survey(starts: list[Node], wanted: list[torch.Tensor]) -> Survey:
@@ -48,60 +53,92 @@ def survey(starts: list[Node], wanted: list[torch.Tensor]) -> Survey:
     input somebody packed away: these are left to PyTorch. Nor is one that the engine would not come to, if it were not
     for its weight.
     """
-    found, trunk = Survey(), _Trunk(starts, wanted)
-    goals = {value.grad_fn for value in wanted if value.grad_fn is not None}
-    # Will the engine come by, for the inputs that are left to it? Where nodes have no order (several threads made them)
-    # some are taken for not needed: their layers are left to it, too.
-    needed: dict[Node | None, bool] = {node: place is not None for node, place in trunk.leaves.items()}
-    for node in sorted(trunk.below, key=_age):
-        name, children = type(node).__name__, trunk.below[node]
-        if name in _PRODUCTS and needed.get(children[_PRODUCTS[name][1][0]]):
-            layer = trunk.layer(node, *_PRODUCTS[name])
-            if layer is not None and _plain(layer, wanted):
-                found.layers.append(layer)
-        elif name in _FACTORS:
-            found.factors.append(node)
-        needed[node] = node in goals or any(needed.get(child) for child in children)
-    return found
+    trunk = _Trunk(starts, wanted)
+    layers = []
+    for node in sorted(trunk.products, key=_age):
+        # Will the engine come by, for the inputs that are left to it?
+        layer = trunk.layer(node)
+        if layer is not None and trunk.leads(node) and _plain(layer, wanted):
+            layers.append(layer)
+    return Survey(layers, trunk.factors, (len(trunk.below), frozenset(map(type, trunk.below))))
 
 
 class _Trunk:
-    """The nodes, by how they hang together."""
+    """The nodes, by how they hang together. Written to be fast: a graph has many, and each call looks at all."""
 
     def __init__(self, starts: list[Node], wanted: list[torch.Tensor]) -> None:
-        places = {id(value): place for place, value in enumerate(wanted) if value.grad_fn is None}
-        self.below: dict[Node, list[Node | None]] = {}
-        self.uses: dict[Node | None, int] = {}
-        self.leaves: dict[Node | None, int | None] = {}
-        """Of each leaf: its place among the inputs."""
-        todo = list(starts)
+        self._places = {id(value): place for place, value in enumerate(wanted) if value.grad_fn is None}
+        self._leads: dict[Node | None, bool] = {v.grad_fn: True for v in wanted if v.grad_fn is not None}
+        """Of some nodes: is an input among what is behind them?"""
+        self._leads[None] = False
+        self.below: dict[Node, tuple[tuple[Node | None, int], ...]] = {}
+        self._again: set[Node] = set()
+        """Nodes that several others lead to."""
+        self.products: list[Node] = []
+        self.factors: list[Node] = []
+        sorts = {name: self.products for name in _PRODUCTS}
+        sorts |= {name: self.factors for name in _FACTORS}
+        sort_of: dict[type, list[Node] | None] = {}
+        seen = set(starts)
+        todo = list(seen)
         while todo:
             node = todo.pop()
-            if node in self.below:
-                continue
-            self.below[node] = children = [child for child, _ in node.next_functions]
-            for child in children:
-                self.uses[child] = self.uses.get(child, 0) + 1
-                if child is None or child in self.below or child in self.leaves:
-                    continue
-                if type(child).__name__ == "AccumulateGrad":
-                    self.leaves[child] = places.get(id(child.variable))
-                else:
-                    todo.append(child)
+            kind = type(node)
+            try:
+                sort = sort_of[kind]
+            except KeyError:
+                sort = sort_of[kind] = sorts.get(kind.__name__)
+            if sort is not None:
+                sort.append(node)
+            self.below[node] = edges = node.next_functions
+            for child, _ in edges:
+                if child in seen:
+                    self._again.add(child)
+                elif child is not None:
+                    seen.add(child)
+                    if type(child) is not _LEAF:
+                        todo.append(child)
 
-    def layer(self, node: Node, slot: str, edges: tuple[int, int, int | None]) -> Layer | None:
+    def leads(self, node: Node) -> bool:
+        """Is an input behind a layer's input? Older layers are asked for first, so that the answer is near."""
+        start = self.below[node][_PRODUCTS[type(node).__name__][1][0]][0]
+        above: dict[Node | None, Node | None] = {start: None}
+        todo = [start]
+        while todo:
+            here = todo.pop()
+            known = self._leads.get(here)
+            if known is None and type(here) is _LEAF:
+                known = id(here.variable) in self._places
+            if known:
+                while here is not None:
+                    self._leads[here] = True
+                    here = above[here]
+                self._leads[node] = True
+                return True
+            if known is None:
+                for child, _ in self.below[here]:
+                    if child not in above:
+                        above[child] = here
+                        todo.append(child)
+        self._leads.update(dict.fromkeys(above, False))
+        return False
+
+    def layer(self, node: Node) -> Layer | None:
         """A layer whose weight and bias are inputs that nothing else uses."""
-        _, turned, bias = (None if edge is None else self.below[node][edge] for edge in edges)
-        if type(turned).__name__ != "TBackward0" or self.uses[turned] > 1:
+        slot, edges = _PRODUCTS[type(node).__name__]
+        _, turned, bias = (None if edge is None else self.below[node][edge][0] for edge in edges)
+        if type(turned).__name__ != "TBackward0" or turned in self._again:
             return None
-        weight = self._input(self.below[turned][0])
+        weight = self._input(self.below[turned][0][0])
         beside = None if bias is None else self._input(bias)
         if weight is None or (edges[2] is not None and beside is None):
             return None
         return Layer(node, slot, weight, beside)
 
     def _input(self, leaf: Node | None) -> int | None:
-        return self.leaves.get(leaf) if self.uses[leaf] == 1 else None
+        if type(leaf) is not _LEAF or leaf in self._again:
+            return None
+        return self._places.get(id(leaf.variable))
 
 
 def _age(node: Node) -> int:

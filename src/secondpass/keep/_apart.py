@@ -87,9 +87,9 @@ def together(found: Survey, count: int) -> Iterator[Made]:
 
     def make(layer: Layer, gradient: torch.Tensor) -> None:
         rows, given = torch._remove_batch_dim(gradient, level, count, 0), layer.given
-        hooks.made[layer.weight] = torch.bmm(rows.transpose(1, 2), given.expand(count, *given.shape)).to(given.dtype)
+        hooks.made[layer.weight] = _as(given, torch.bmm(rows.transpose(1, 2), given.expand(count, *given.shape)))
         if layer.bias is not None:
-            hooks.made[layer.bias] = rows.sum(1).to(given.dtype)
+            hooks.made[layer.bias] = _as(given, rows.sum(1))
 
     try:
         hooks.before(found.layers, make)
@@ -98,6 +98,11 @@ def together(found: Survey, count: int) -> Iterator[Made]:
     finally:
         hooks.close()
     hooks.check()
+
+
+def _as(given: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    """In the layer's precision: under autocast the product has another."""
+    return made if made.dtype == given.dtype else made.to(given.dtype)
 
 
 def _factor(node: Node, walks: set[int]) -> list[Any]:
@@ -138,9 +143,9 @@ def aside(found: Survey, device: torch.device) -> Iterator[Made]:
             layer, gradient, given, ready = come.pop()
             side.wait_event(ready)
             with torch.cuda.stream(side):
-                hooks.made[layer.weight] = (gradient.t() @ given).to(given.dtype)  # under autocast it has another
+                hooks.made[layer.weight] = _as(given, gradient.t() @ given)
                 if layer.bias is not None:
-                    hooks.made[layer.bias] = gradient.sum(0).to(given.dtype)
+                    hooks.made[layer.bias] = _as(given, gradient.sum(0))
             unfinished.append((side.record_event(), here, (gradient, given)))
         walks.add(here)
         while len(unfinished) > _AHEAD:

@@ -24,6 +24,7 @@ import torch
 
 from ._derived import Recipe, recipe
 from ._graph import same_bits, storage_of
+from ._noise import Noise, noise
 from ._replay import Entry
 from ._unit import Unit
 
@@ -42,6 +43,8 @@ class _Token:
 class Buffers:
     """See NOTE [ Buffers of a unit ]."""
 
+    mode: str
+
     def __init__(self, frame: Any, unit: Unit, fixed: set[int], slims: bool) -> None:
         # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 3.
         self.frame, self._key = frame, unit.key
@@ -55,7 +58,7 @@ class Buffers:
         """Which buffers that recompute was to make."""
         self._fixed = fixed
         self._norms = unit.norms if slims else None
-        self._recipes: dict[int, Recipe | None] = {}
+        self._recipes: dict[int, Recipe | Noise | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
 
@@ -78,7 +81,8 @@ class Buffers:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
             if self._norms is not None:
-                found = self._recipes[key] = recipe(tensor, size, self.number, self._norms)
+                found = recipe(tensor, size, self.number, self._norms) or self._noise(tensor, size)
+                self._recipes[key] = found
                 if found is not None and size > self.frame.derived:
                     self.frame.derived = size
         if not alias and self._recipes:
@@ -94,10 +98,13 @@ class Buffers:
         token = getattr(handle, "data", None)
         return token.number if isinstance(token, _Token) and token.run is self else None
 
+    def _noise(self, tensor: torch.Tensor, size: int) -> Noise | None:
+        return None if len(self.entries) in self.unit.solid else noise(tensor, size)
+
     @staticmethod
-    def _derive(entry: Entry, found: Recipe | None, tensor: torch.Tensor) -> None:
+    def _derive(entry: Entry, found: Recipe | Noise | None, tensor: torch.Tensor) -> None:
         if found is not None:
-            found.spoiled |= tensor._version != 0
+            found.spoiled |= tensor._version != 0 and isinstance(found, Recipe)  # noise is made by writing
             entry.recipe, entry.place = found, (tensor.stride(), tensor.storage_offset())
 
     def closed(self) -> None:
@@ -112,29 +119,37 @@ class Buffers:
 
     def derived(self, entry: Entry) -> bool:
         """Need this one not be held?"""
-        return self.slim and entry.recipe is not None and not entry.recipe.spoiled
+        return self.slim and entry.recipe is not None and not entry.recipe.spoiled and entry.recipe.ready
 
     def weigh(self, numbers: range) -> int:
-        """The bytes of some buffers without the derived ones."""
+        """The bytes of some buffers without the derived ones, if they are made by a recompute: noise is in full then."""
         return sum(map(self._weight, self.entries[numbers.start : numbers.stop]))
 
     def _weight(self, entry: Entry) -> int:
-        return entry.nbytes if entry.recipe is None or entry.recipe.spoiled or self.unit.thick else 0
+        recipe = entry.recipe
+        solid = recipe is None or recipe.spoiled or isinstance(recipe, Noise) or self.unit.thick
+        return entry.nbytes if solid else 0
+
+    def _slim_weight(self, entry: Entry) -> int:
+        weight = self._weight(entry)
+        if weight and isinstance(entry.recipe, Noise) and not entry.recipe.spoiled and not self.unit.thick:
+            return weight // (8 * entry.dtype.itemsize)
+        return weight
 
     def middle(self) -> int:
         """The number that parts the buffers into two equal halves, as nearly as may be.
 
         Of equals the last one: the later half has the gradient of the unit's result for company, and should be small.
         """
-        whole = self.slim_bytes
+        whole = self.weigh(range(len(self.entries)))
         before = list(itertools.accumulate(map(self._weight, self.entries), initial=0))
         larger = [max(part, whole - part) for part in before]
         return max(number for number, size in enumerate(larger) if size <= _ALIKE * min(larger))
 
     @property
     def slim_bytes(self) -> int:
-        """What is left of all bytes without the derived ones."""
-        return self.weigh(range(len(self.entries)))
+        """What a run takes that is held slim."""
+        return sum(map(self._slim_weight, self.entries))
 
     def slim_down(self) -> None:
         """Drops what one cheap operation makes again. The first time, only after it has done so."""
@@ -143,12 +158,24 @@ class Buffers:
                 self.slim = self.slim and not self.unit.thick
                 return
             self.slim = True
+            if self.mode == "retain":
+                self._take_noise()
             mine = [entry for entry in self.entries if self.derived(entry)]
             if not self.unit.slimmed and not all(same_bits(self.make(entry), entry.data) for entry in mine):
                 self.unit.thick, self.slim = True, False
                 return
             self.unit.slimmed = True
             self.let_go(mine)
+            bits = sum(entry.recipe.rest for entry in mine if entry.nbytes)
+            self.held += bits
+            self.frame.grew(self, bits)
+
+    def _take_noise(self) -> None:
+        for number, entry in enumerate(self.entries):
+            found = entry.recipe
+            if isinstance(found, Noise) and not found.spoiled and not found.ready and not found.take(entry.data):
+                found.spoiled = True
+                self.unit.solid.add(number)
 
     def make(self, entry: Entry) -> torch.Tensor:
         """A derived buffer. What it is made of stays: it has readers of its own."""
@@ -173,6 +200,8 @@ class Buffers:
         for entry in self.entries:
             if not entry.alias:
                 entry.data = None
+            if isinstance(entry.recipe, Noise):
+                entry.recipe.clear()
         self.frame.shrank(self.held)
         self.held = 0
         self.fresh, self.made = False, range(0)

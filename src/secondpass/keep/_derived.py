@@ -47,6 +47,8 @@ class Recipe:
     """How to make one storage again."""
 
     __slots__ = ("_make", "nbytes", "sources", "spoiled")
+    ready = True
+    rest = 0
 
     def __init__(self, make: Callable[..., torch.Tensor], sources: tuple[int, ...], nbytes: int) -> None:
         self._make, self.sources, self.nbytes = make, sources, nbytes

@@ -95,12 +95,12 @@ class Released:
                     self._names[at] = node.name()
 
     def _read(self, key: tuple[int, int]) -> torch.Tensor:
-        if key not in self._data:
-            self._fill()
-        return self._data[key]
+        # A pass in another thread may end at any time, and lets go of what was made.
+        value = self._data.get(key)
+        return self._fill()[key] if value is None else value
 
-    def _fill(self) -> None:
-        nodes = self._again()
+    def _fill(self) -> dict[tuple[int, int], torch.Tensor]:
+        nodes, made = self._again(), {}
         for at, name in self._names.items():
             node = nodes.get(at)
             if node is None or node.name() != name:
@@ -113,11 +113,13 @@ class Released:
                 known = self._samples.get((at, number))
                 if known is not None and not same_bits(sample(value), known):
                     raise RepeatError(f"the kept forward is not repeatable: {name} has other values now.")
-                self._data[at, number] = value.detach()
+                made[at, number] = value.detach()
         self.times += 1
+        self._data = made
+        return made
 
     def end_pass(self) -> None:
-        self._data.clear()
+        self._data = {}
 
 
 class _Numbered:

@@ -155,7 +155,7 @@ class Run(Buffers):
         if level == HALVES:
             cut = self.middle()
             return max(self.weigh(range(cut)), self.weigh(range(cut, len(self.entries))))
-        return self.slim_bytes if level == SLIM else self.bytes
+        return self.weigh(range(len(self.entries))) if level == SLIM else self.bytes
 
     def half(self, number: int) -> range:
         """The buffers to be made together with this one."""

@@ -76,8 +76,8 @@ class _Trunk:
         """Nodes that several others lead to."""
         self.products: list[Node] = []
         self.factors: list[Node] = []
-        sorts = {name: self.products for name in _PRODUCTS}
-        sorts |= {name: self.factors for name in _FACTORS}
+        sorts = dict.fromkeys(_PRODUCTS, self.products)
+        sorts |= dict.fromkeys(_FACTORS, self.factors)
         sort_of: dict[type, list[Node] | None] = {}
         seen = set(starts)
         todo = list(seen)

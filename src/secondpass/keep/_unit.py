@@ -38,6 +38,8 @@ class Unit:
         """Its derived buffers were made from the others, bit for bit."""
         self.thick = False
         """They came out differently: all are held."""
+        self.solid: set[int] = set()
+        """Buffers that looked like noise and had more than two values."""
         self.shortcut: Any = None
         """The last product of its forward, which a recompute may leave out."""
         self.replaced: Any = None

@@ -200,14 +200,17 @@ class Run(Buffers):
     # Reading -------------------------------------------------------------------------------------------------------
 
     def read(self, number: int) -> torch.Tensor:
-        self.frame.fetch()
+        frame, entry = self.frame, self.entries[number]
+        frame.fetch()
+        data = entry.data
+        if data is not None and data._version == entry.version and (entry.alias or not (self.fresh or frame.last_pass)):
+            return data  # most of them are here, and stay
         with self._lock:
-            entry = self.entries[number]
             if entry.data is None and self.derived(entry):
                 return self.make(entry)
             data = self.value(number)
             if entry.host is None and not entry.alias and not self.unit.rereads and self.unit.pinned is None:
-                if self.fresh or self.frame.last_pass:
+                if self.fresh or frame.last_pass:
                     self.let_go([entry])
             return data
 

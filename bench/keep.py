@@ -8,7 +8,8 @@
 Tables go to the standard output as each is finished, progress to the standard error.
 
 Every time is a ratio to `retain_graph=True` in the same process: all competitors take turns, and the median over the
-rounds counts. On the CPU the time is that of one thread's work (others may share the machine). `peak` is measured from
+rounds counts. On the CPU the time is that of one thread's work (others may share the machine); only one gradient per
+loss is measured by the clock, with as many threads as PyTorch takes by itself. `peak` is measured from
 outside of keep, above what the model, its gradients and its input take: by PyTorch's allocator on a GPU, by malloc's
 own count on the CPU. It includes gradients on their way. `buffers` is the most that keep's ledger ever counted, as a
 share of the bytes that `retain_graph=True` holds for the passes.
@@ -151,7 +152,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     parser.add_argument("--length", type=int)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--threads", type=int, help="of PyTorch, on the CPU (default: as many as it takes itself)")
+    parser.add_argument("--threads", type=int, help="of PyTorch, on the CPU, for everything")
     parser.add_argument("--bf16", action="store_true", help="a model in bfloat16")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--losses", type=int, nargs="+", default=[2, 4])
@@ -165,12 +166,13 @@ def main() -> None:
     args.heads = args.heads or max(1, args.width // 64)
     args.batch = args.batch or (2 if small else 32)
     args.length = args.length or (128 if small else 1024)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    if not small:
+    threads = args.threads or torch.get_num_threads()
+    if small:
+        torch.set_num_threads(args.threads or 1)
+    else:
         torch.backends.cuda.matmul.allow_tf32 = True
     warnings.simplefilter("ignore")
-    name = f"CPU, {torch.get_num_threads()} threads" if small else torch.cuda.get_device_name()
+    name = "CPU" if small else torch.cuda.get_device_name()
     size = f"{args.layers} layers of width {args.width}, {args.batch} x {args.length} tokens"
     version = torch.__version__.split("+")[0]
     print(f"## {name}, PyTorch {version}: {size}{', bfloat16' if args.bf16 else ''}\n", flush=True)
@@ -194,11 +196,14 @@ def main() -> None:
     if "walk" in args.only:
         publish("secondpass.backward: two losses in one walk", lambda: one_walk(args))
     if "grads" in args.only:
+        if small:
+            torch.set_num_threads(threads)
         smaller = [(128, 2, 64), (64, 1, 32)] if small else [(args.width, 8, 512), (args.width, 1, 128)]
         shapes = [(args.width, args.batch, args.length), *smaller]
         for width, batch, length in shapes:
             args.width, args.heads, args.batch, args.length = width, max(1, width // 64), batch, length
             title = f"secondpass.grads: 8 gradients of a shared trunk of width {width}, {batch} x {length} tokens"
+            title += f", {threads} threads" if small else ""
             publish(title, lambda: rows_of_jacobian(args))
     if args.out is not None:
         (args.out / f"keep-{tag}.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 from ._graph import Node, own
+from ._heads import Tangled
 from ._survey import Layer, Survey
 
 __all__ = ["aside", "together"]
@@ -35,10 +36,6 @@ _EXACT = {torch.float32, torch.float64}
 
 Made = dict[int, torch.Tensor]
 """Gradients by the place of their input."""
-
-
-class Tangled(RuntimeError):
-    """Another pass went over the same nodes at the same time: what the hooks have made may be of that one."""
 
 
 class _Hooks:

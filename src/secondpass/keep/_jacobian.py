@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.autograd.graph import GradientEdge
@@ -14,6 +14,7 @@ from torch.autograd.graph import GradientEdge
 from . import _apart
 from ._chunks import Chunks, Way
 from ._graph import walk
+from ._heads import Found, walk_heads
 from ._join import Join
 from ._late import release_spent
 from ._survey import Survey, survey
@@ -23,17 +24,6 @@ __all__ = ["Jacobian", "Row"]
 Row = tuple[torch.Tensor | None, ...]
 
 _WAY = 16  # gradients of a transformer's block take about eleven times those of its result
-
-Found = dict[int, torch.Tensor | None]
-"""Gradients by the place of their input."""
-
-
-class _Head(NamedTuple):
-    """What walking a loss's own part has brought."""
-
-    seeds: list[torch.Tensor | None]
-    """Gradients that enter the shared part, one for each of its edges."""
-    own: Found
 
 
 class Jacobian:
@@ -119,7 +109,7 @@ class Jacobian:
         return [self._row({**made, **found})]
 
     def _at_once(self, losses: range, final: bool, how: str) -> list[Row]:
-        heads = [self._head(number) for number in losses]
+        heads = walk_heads(self.joined, losses, self.wanted)
         columns = [_stack(column) for column in zip(*(head.seeds for head in heads), strict=True)]
         edges = [edge for edge, column in zip(self.edges, columns, strict=True) if column is not None]
         seeds = [column for column in columns if column is not None]
@@ -134,16 +124,6 @@ class Jacobian:
             reached = self.joined.reached[number]
             rows.append(self._row({place: parts[at] for place, parts in split.items() if reached[place]} | head.own))
         return rows
-
-    def _head(self, number: int) -> _Head:
-        mine = self.joined.cuts[number]
-        own = [place for place, shared in enumerate(self.joined.trunk) if not shared]
-        targets = [self.edges[edge] for edge in mine] + [self.wanted[place] for place in own]
-        found = torch.autograd.grad(self.joined.roots[number], targets, retain_graph=True, allow_unused=True)
-        seeds: list[torch.Tensor | None] = [None] * len(self.edges)
-        for edge, value in zip(mine, found, strict=False):
-            seeds[edge] = value
-        return _Head(seeds, dict(zip(own, found[len(mine) :], strict=True)))
 
     def _apart(self) -> tuple[Survey, list[int]]:
         """What is made apart from the walk, and the inputs that are left to it."""

@@ -6,13 +6,22 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch.autograd.graph import get_gradient_edge
 
 from ._graph import Node, walk
 
-__all__ = ["Join", "join"]
+__all__ = ["Feed", "Join", "join"]
+
+
+class Feed(NamedTuple):
+    """A node of one loss that leads to the shared part: by which of its edges, and to which one of the border."""
+
+    node: Node
+    index: int
+    edge: int
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,10 @@ class Join:
     """Where gradients enter the shared part."""
     cuts: list[list[int]]
     """For each loss the edges that it feeds."""
+    feeds: list[list[Feed]]
+    """For each loss what feeds them; nothing where the loss is a part of the border itself."""
+    own: list[set[int]]
+    """For each loss the inputs that only it has."""
     trunk: list[bool]
     """For each input: does it lie in the shared part?"""
     reached: list[list[bool]]
@@ -49,7 +62,7 @@ def _neck(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
     """
     feeds: dict[Node, list[tuple[int, int]]] = {}  # losses that reach a node, and by which of its outputs
     todo: list[tuple[int, int, Node]] = []
-    heads: set[Node] = set()
+    heads: dict[Node, int] = {}
     leaves: set[int] = set()
 
     def reach(node: Node, loss: int, place: int) -> None:
@@ -65,7 +78,7 @@ def _neck(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
         loss = feeds[node][0][0]
         if any(other != loss for other, _ in feeds[node]):
             break
-        heads.add(node)
+        heads[node] = loss
         for child, place in node.next_functions:
             if child is None:
                 continue
@@ -85,8 +98,11 @@ def _neck(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
     cuts: list[list[int]] = [[] for _ in roots]
     for loss, place in dict.fromkeys(feeds[node]):
         cuts[loss].append(places[place])
-    everywhere = [True] * len(wanted)
-    return Join(roots, [(node, place) for place in places], cuts, everywhere, [everywhere] * len(roots))
+    edges = {(node, place): number for place, number in places.items()}
+    everywhere, alone = [True] * len(wanted), [set() for _ in roots]
+    return Join(
+        roots, list(edges), cuts, _feeds(heads, edges, len(roots)), alone, everywhere, [everywhere] * len(roots)
+    )
 
 
 def _border(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
@@ -132,9 +148,21 @@ def _border(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | Non
         ends = list(dict.fromkeys((root.grad_fn, root.output_nr) for root in roots))
         edges = {end: number for number, end in enumerate(ends)}
         cuts = [[edges[root.grad_fn, root.output_nr]] for root in roots]
+    heads = {node: number for node, number in owner.items() if node not in shared}
     nodes = [get_gradient_edge(value).node for value in wanted]
     reached = _reached(list(edges), cuts, nodes, shared)
-    return Join(roots, list(edges), cuts, [node in shared for node in nodes], reached)
+    own = [{place for place, node in enumerate(nodes) if heads.get(node) == number} for number in range(len(roots))]
+    feeds = _feeds(heads, edges, len(roots))
+    return Join(roots, list(edges), cuts, feeds, own, [node in shared for node in nodes], reached)
+
+
+def _feeds(heads: dict[Node, int], edges: dict[tuple[Node, int], int], count: int) -> list[list[Feed]]:
+    found: list[list[Feed]] = [[] for _ in range(count)]
+    for node, loss in heads.items():
+        for index, edge in enumerate(node.next_functions):
+            if edge in edges:
+                found[loss].append(Feed(node, index, edges[edge]))
+    return found
 
 
 def _share(start: Node, below: dict[Node, list[tuple[Node, int]]], shared: set[Node]) -> None:

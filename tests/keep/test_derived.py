@@ -169,3 +169,21 @@ def test_a_part_of_each_unit_on_the_host_gives_the_same_bits(name):
         assert kept.ledger().held <= kept._keeper.budget
         out.sum().backward()
     assert parted
+
+
+def test_room_that_is_left_is_used():
+    """Where all units can be held without their derived buffers, some are held with them."""
+    zoo.seed(1)
+    model = zoo.Stack([zoo.Gated() for _ in range(8)])
+    probe = secondpass.keep(copy.deepcopy(model), policy="retain")
+    out = probe(torch.randn(4, 8))
+    everything = probe.ledger().bytes
+    del out
+    kept = secondpass.keep(model, budget=everything)  # which leaves no room for gradients on their way
+    for _ in range(3):
+        out = kept(torch.randn(4, 8))
+        assert kept.ledger().held <= everything
+        out.sum().backward()
+    fates = [fate for _, fate in kept._keeper._plan]
+    assert {fate.mode for fate in fates} == {"retain"}
+    assert {fate.level for fate in fates} == {"full", "fast"}

@@ -69,8 +69,9 @@ def settle_budget(frame: Any) -> None:
                 break
         if held is None:
             _refuse(frame, least(costs, fixed) + others)
-        if level != FULL:
-            for run in runs:
+        whole = _whole(runs, costs, budget - others - needed(costs, held, fixed)) if len(held) == len(runs) else set()
+        for index, run in enumerate(runs):
+            if level != FULL and index not in whole:
                 run.slim_down()
         over = [run for index, run in enumerate(runs) if index not in held and run.mode == "retain" and run.held]
         if all(run.evict("over the budget") for run in over) and costs == _costs(runs, level):
@@ -81,7 +82,20 @@ def settle_budget(frame: Any) -> None:
     if not others:
         frame.keeper.glue = frame.glue
         fates = [Fate("retain" if index in held else "recompute", level) for index in range(len(runs))]
+        fates = [fate._replace(level=FULL) if index in whole else fate for index, fate in enumerate(fates)]
         frame.keeper.learn_plan(frame, fates)
+
+
+def _whole(runs: list[Run], costs: list[Cost], spare: int) -> set[int]:
+    """The runs for whose derived buffers there is room, where others are held without theirs."""
+    more = [run.bytes - cost.bytes for run, cost in zip(runs, costs, strict=True)]
+    spare -= max(more, default=0)  # each has all of them while its forward runs
+    found = set()
+    for index, size in enumerate(more):
+        if size <= spare:
+            found.add(index)
+            spare -= size
+    return found
 
 
 def _settle_offload(frame: Any, runs: list[Run], budget: int) -> None:

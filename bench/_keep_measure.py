@@ -77,26 +77,32 @@ def clock(device: str) -> float:
 
 
 def race(steps: dict[str, Step], device: str, rounds: int, base: str, warm: int = 0) -> dict[str, tuple[float, float]]:
-    """For each competitor the median ratio to the base, and the median seconds. All take turns."""
+    """For each competitor the median ratio to the base, and the median seconds.
+
+    All take turns, each right after the base: a machine that others use is slow for seconds, and then fast again.
+    """
     for step in steps.values():
         for _ in range(warm):
             step()
     times: dict[str, list[float]] = {name: [] for name in steps}
-    names = list(steps)
+    ratios: dict[str, list[float]] = {name: [] for name in steps}
+    names = [name for name in steps if name != base]
     for number in range(rounds):
         started = time.perf_counter()
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            start = clock(device)
-            steps[name]()
-            times[name].append(clock(device) - start)
+            before, after = _seconds(steps[base], device), _seconds(steps[name], device)
+            times[base].append(before)
+            times[name].append(after)
+            ratios[name].append(after / before)
         say(f"   round {number + 1} of {rounds} took {time.perf_counter() - started:.1f} s")
-    return {
-        name: (
-            statistics.median(a / b for a, b in zip(found, times[base], strict=True)),
-            statistics.median(found),
-        )
-        for name, found in times.items()
-    }
+    ratios[base] = [1.0]
+    return {name: (statistics.median(ratios[name]), statistics.median(times[name])) for name in steps}
+
+
+def _seconds(step: Step, device: str) -> float:
+    start = clock(device)
+    step()
+    return clock(device) - start
 
 
 def memory(steps: dict[str, Step], device: str) -> dict[str, int]:

@@ -7,9 +7,9 @@
 
 Tables go to the standard output as each is finished, progress to the standard error.
 
-Every time is a ratio to `retain_graph=True` in the same process: all competitors take turns, and the median over the
-rounds counts. On the CPU the time is that of one thread's work (others may share the machine); only one gradient per
-loss is measured by the clock, with as many threads as PyTorch takes by itself. `peak` is measured from
+Every time is a ratio to `retain_graph=True` in the same process: all competitors take turns, each right after it, and
+the median over the rounds counts. On the CPU the time is that of one thread's work (others may share the machine); only
+one gradient per loss is measured by the clock, with as many threads as PyTorch takes by itself. `peak` is measured from
 outside of keep, above what the model, its gradients and its input take: by PyTorch's allocator on a GPU, by malloc's
 own count on the CPU. It includes gradients on their way. `buffers` is the most that keep's ledger ever counted, as a
 share of the bytes that `retain_graph=True` holds for the passes.

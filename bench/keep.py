@@ -130,7 +130,7 @@ def rows_of_jacobian(args: argparse.Namespace, losses: int = 8) -> list[dict[str
     most = memory(steps, args.device)
     # The first calls find out by the clock which way is fastest.
     rounds = max(9, args.rounds) if args.batch * args.length > 128 else 4 * args.rounds  # short ones are noisy
-    times = race(steps, args.device, rounds, base, warm=8)
+    times = race(steps, args.device, rounds, base, warm=12)
     return [{"name": n, "peak": most[n] / most[base], "time": times[n][0]} for n in steps]
 
 

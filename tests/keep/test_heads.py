@@ -94,6 +94,18 @@ def test_losses_of_losses(trunk, heads):
     same(make, [*trunk.parameters(), *heads.parameters()])
 
 
+def test_a_loss_apart_from_the_others(trunk, heads):
+    lonely = torch.ones(3, dtype=torch.float64, requires_grad=True)
+
+    def make():
+        out = trunk(X)
+        return [heads[0](out).mean(), lonely.exp().sum(), heads[1](out).mean(), (lonely.detach() * heads[2].bias).sum()]
+
+    same(make, [lonely, *trunk.parameters()])
+    same(make, [*trunk.parameters(), *heads.parameters()])
+    same(make, list(trunk.parameters()), budget=1)
+
+
 def test_some_losses_at_a_time(trunk, heads):
     """What one head has for itself is found also where it is not walked with the first ones."""
 

@@ -10,7 +10,8 @@ NOTE [ Buffers of a unit ]
 4. What is held is checked against its version when it is read. Before a forward is run again, the versions of the
    parameters and arguments are checked. Either raises PyTorch's error, never a wrong gradient.
 5. A forward is run again only up to its last buffer that is missing.
-6. A slim run does not hold buffers that one cheap operation makes from others: see NOTE [ Derived buffers ].
+6. A slim run does not hold buffers that one cheap operation makes from others (see NOTE [ Derived buffers ]), and
+   holds noise as bits (see `_noise`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 __all__ = ["Chunks", "Way"]
 
-_TRIES = 3
+_TRIES = 5  # of each way, in turn: others may use the machine meanwhile
 _HOPELESS = 1.5  # times the best: not tried again
 _ENOUGH = 0.99  # of the time of one alone: less gain is noise, and one alone needs the least room
 

@@ -39,12 +39,11 @@ class Head(NamedTuple):
 def walk_heads(joined: Join, losses: Sequence[int], wanted: list[torch.Tensor]) -> list[Head]:
     """Walks the parts of some losses. Their graphs stay."""
     heads = [Head([None] * len(joined.edges), {}) for _ in losses]
-    own = [place for place, shared in enumerate(joined.trunk) if not shared]
-    roots, ends, handles = [], dict.fromkeys(own), []
+    roots, handles = [], []
     walks: set[int] = set()
     border: dict[int, None] = {}
     for number, head in zip(losses, heads, strict=True):
-        if not joined.feeds[number]:  # the loss is a part of the border itself
+        if joined.cuts[number] and not joined.feeds[number]:  # the loss is a part of the border itself
             (edge,) = joined.cuts[number]
             head.seeds[edge] = torch.ones_like(joined.roots[number], memory_format=torch.preserve_format)
             continue
@@ -52,20 +51,19 @@ def walk_heads(joined: Join, losses: Sequence[int], wanted: list[torch.Tensor]) 
         for node, index, edge in joined.feeds[number]:
             border[edge] = None
             handles.append(node.register_hook(partial(_take, walks, head.seeds, index, edge)))
-    if roots:
-        targets: list[Any] = [GradientEdge(*joined.edges[edge]) for edge in border]
-        targets += [wanted[place] for place in own]
+    owners = {place: head for number, head in zip(losses, heads, strict=True) for place in joined.own[number]}
+    targets: list[Any] = [GradientEdge(*joined.edges[edge]) for edge in border]
+    targets += [wanted[place] for place in owners]
+    if targets:
         try:
             found = torch.autograd.grad(roots, targets, retain_graph=True, allow_unused=True)
         finally:
             for handle in handles:
                 handle.remove()
-        if len(walks) > 1:
-            raise Tangled
-        for place, value in zip(own, found[len(border) :], strict=True):
-            ends[place] = value
-    for number, head in zip(losses, heads, strict=True):
-        head.own.update({place: value for place, value in ends.items() if place in joined.own[number]})
+        for (place, head), value in zip(owners.items(), found[len(border) :], strict=True):
+            head.own[place] = value
+    if len(walks) > 1:
+        raise Tangled
     return heads
 
 

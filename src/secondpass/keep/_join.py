@@ -180,7 +180,7 @@ def _reached(
 ) -> list[list[bool]]:
     """For each loss, which of the nodes its part of the border leads to."""
     if len(edges) == 1:  # everything that is shared lies behind it
-        return [[node in shared for node in nodes]] * len(cuts)
+        return [[bool(cut) and node in shared for node in nodes] for cut in cuts]
     by_edge = []
     for start, _ in edges:
         found = set(walk([start]))

@@ -16,7 +16,7 @@ __all__ = ["Noise", "noise"]
 
 _LEAST = 1 << 12  # numbers: of fewer there is little to win
 _BITS = 8
-_PLACES = 2 ** torch.arange(_BITS, dtype=torch.uint8).unsqueeze(1)
+_PLACES = 2 ** torch.arange(_BITS, dtype=torch.uint8, device="cpu").unsqueeze(1)
 
 
 class Noise:

@@ -29,11 +29,12 @@ def nothing_is_left():
 
 
 @pytest.fixture(autouse=True)
-def small_noise_counts(monkeypatch):
-    """Models are small here, and what is done to large buffers shall be done to theirs."""
-    from secondpass.keep import _noise
+def small_models_count(monkeypatch):
+    """Models are small here: what is done to large buffers shall be done to theirs, which their graphs outweigh."""
+    from secondpass.keep import _frame, _noise
 
     monkeypatch.setattr(_noise, "_LEAST", 8)
+    monkeypatch.setattr(_frame, "_GRAPH", 0)
 
 
 def count(kind):

@@ -102,6 +102,34 @@ def test_the_peak_stays_within_the_budget(share):
         assert peak(kept, False)[0] <= budget + (full - held)
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "autocast"])
+@pytest.mark.parametrize("within", [False, True], ids=["plain passes", "passes under autocast"])
+def test_results_of_layers_that_are_left_out(kind, within, monkeypatch):
+    """They come out the same in every bit, in the precision they had, whatever a pass runs under."""
+    monkeypatch.setattr("secondpass.keep._making.moment", lambda _: 0.0)  # it is never better to run a unit again
+    model = network(torch.bfloat16 if kind == "bfloat16" else torch.float32)
+    x = torch.randn(2, 128, 256, device="cuda", dtype=torch.bfloat16 if kind == "bfloat16" else torch.float32)
+    parameters = list(model.parameters())
+
+    def rows(call, retain):
+        torch.manual_seed(1)
+        with torch.autocast("cuda", torch.bfloat16, enabled=kind == "autocast"):
+            out = call(x)
+        losses = [out[..., number].float().pow(2).mean() for number in range(3)]
+        with torch.autocast("cuda", torch.bfloat16, enabled=within):
+            return [g for loss in losses for g in torch.autograd.grad(loss, parameters, retain_graph=retain)]
+
+    probe = secondpass.keep(model, budget="1GB")
+    out = probe(x)
+    full = probe.ledger().bytes
+    del out
+    expected = rows(model, True)
+    kept = secondpass.keep(model, budget=int(0.6 * full))
+    for _ in range(3):
+        assert all(map(torch.equal, rows(kept, False), expected))
+    assert any(fate.without for _, fate in kept._keeper._plan)
+
+
 def test_memory_returns_to_the_start():
     model = network()
     x = torch.randn(4, 128, 256, device="cuda")

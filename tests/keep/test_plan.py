@@ -2,7 +2,7 @@
 import itertools
 import random
 
-from secondpass.keep._plan import Cost, choose, least, needed, send, travelling
+from secondpass.keep._plan import Cost, Lean, choose, choose_lean, least, needed, send, travelling
 
 
 def best_by_trying(costs, fixed, budget):
@@ -39,6 +39,64 @@ def test_random_units_always_fit_and_are_found_when_they_can():
         else:
             assert needed(costs, held, fixed) <= budget
             assert all(i in held for i, cost in enumerate(costs) if cost.pinned)
+
+
+def lean(size, seconds, *steps):
+    """A unit that may be held without some parts, each given by its bytes and the time to make it."""
+    ways, left, time = [], size, 0.0
+    for number, (part, more) in enumerate(steps):
+        left, time = left - part, time + more
+        ways.append(Lean(left, time, 2, frozenset(range(number + 1))))
+    return Cost(size, seconds, leaner=tuple(ways), whole=size)
+
+
+def best_lean(costs, fixed, budget):
+    """By trying all ways."""
+    found = []
+    for ways in itertools.product(*([None, Lean(c.bytes, 0.0, 0), *c.leaner] for c in costs)):
+        held = sum(way.bytes for way in ways if way is not None)
+        work = max(cost.work if way is None else way.waiting for cost, way in zip(costs, ways, strict=True))
+        if fixed + held + work <= budget:
+            found.append(sum(c.seconds if w is None else w.seconds for c, w in zip(costs, ways, strict=True)))
+    return min(found, default=None)
+
+
+def test_equal_units_are_held_lean_rather_than_made_again():
+    costs = [lean(10, 1.0, (4, 0.2), (3, 0.3))] * 4
+    assert choose_lean(costs, 5, 5, 60).seconds == 0
+    choice = choose_lean(costs, 5, 5, 44)
+    assert choice.held == {0, 1, 2, 3}
+    assert choice.seconds == best_lean(costs, 5, 44) == 0.2
+    assert [len(way.left_out) for way in choice.ways] == [1, 0, 0, 0]  # the later ones are held in full
+    for budget in range(29, 60):
+        choice = choose_lean(costs, 5, 5, budget)
+        assert best_lean(costs, 5, budget) <= choice.seconds <= best_lean(costs, 5, budget) + 0.5
+
+
+def test_random_lean_units_fit_their_budget():
+    dice = random.Random(2)
+    tried = 0
+    for _ in range(300):
+        costs = []
+        for _ in range(dice.randrange(1, 5)):
+            parts = [(dice.randrange(1, 5), dice.random()) for _ in range(dice.randrange(4))]
+            costs.append(lean(sum(size for size, _ in parts) + dice.randrange(1, 9), 2 * dice.random(), *parts))
+        fixed, budget = dice.randrange(10), dice.randrange(5, 80)
+        choice = choose_lean(costs, fixed, 0, budget)
+        if choice is None:
+            continue
+        tried += 1
+        held = [way.bytes for index, way in enumerate(choice.ways) if index in choice.held]
+        works = [way.waiting if i in choice.held else costs[i].work for i, way in enumerate(choice.ways)]
+        assert fixed + sum(held) + max(works) <= budget
+        assert choice.seconds >= best_lean(costs, fixed, budget) - 1e-9
+    assert tried > 100
+
+
+def test_a_forward_needs_room_for_all_of_a_unit():
+    costs = [lean(10, 1.0, (8, 0.1))] * 3
+    assert choose_lean(costs, 0, 0, 20).held == {0, 1, 2}
+    assert choose_lean(costs, 0, 7, 20) is None  # two are held lean while the third one runs: 7 + 4 + 10
 
 
 def test_every_unit_sends_its_largest_buffer_before_any_sends_a_second():

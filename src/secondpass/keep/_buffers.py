@@ -11,7 +11,7 @@ NOTE [ Buffers of a unit ]
    parameters and arguments are checked. Either raises PyTorch's error, never a wrong gradient.
 5. A forward is run again only up to its last buffer that is missing.
 6. A slim run does not hold buffers that one cheap operation makes from others (see NOTE [ Derived buffers ]), and
-   holds noise as bits (see `_noise`).
+   holds noise as bits (see `_noise`). Nor does it hold the results of those linear layers that its plan leaves out.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from typing import Any
 
 import torch
 
-from ._derived import Recipe, recipe
+from ._derived import Product, Recipe, recipe
 from ._graph import same_bits, storage_of
+from ._making import Making
 from ._noise import Noise, noise
 from ._replay import Entry
 from ._unit import Unit
@@ -32,6 +33,7 @@ from ._unit import Unit
 __all__ = ["Buffers", "unpack"]
 
 _ALIKE = 1.02  # sizes that differ by a row's statistics
+_NONE, _NOISE, _PRODUCT, _ANY = (frozenset([kind]) for kind in (type(None), Noise, Product, Any))
 
 
 class _Token:
@@ -41,12 +43,13 @@ class _Token:
         self.run, self.number = run, number
 
 
-class Buffers:
+class Buffers(Making):
     """See NOTE [ Buffers of a unit ]."""
 
     mode: str
 
-    def __init__(self, frame: Any, unit: Unit, fixed: set[int], slims: bool) -> None:
+    def __init__(self, frame: Any, unit: Unit, fixed: set[int], slims: bool, left_out: frozenset[int]) -> None:
+        super().__init__(left_out)
         # The unit is looked up in the keeper: see NOTE [ The life of a frame ] 3.
         self.frame, self._key = frame, unit.key
         self.entries: list[Entry] = []
@@ -58,7 +61,7 @@ class Buffers:
         self.made = range(0)
         """Which buffers that recompute was to make."""
         self._fixed = fixed
-        self._norms = unit.norms if slims else None
+        self._norms, self._solid, self._forms = unit.norms if slims else None, unit.solid, unit.forms
         self._recipes: dict[int, Recipe | Noise | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
@@ -70,9 +73,6 @@ class Buffers:
     def read(self, number: int) -> torch.Tensor:
         raise NotImplementedError
 
-    def value(self, number: int, keep: bool) -> torch.Tensor:
-        raise NotImplementedError
-
     def pack(self, tensor: torch.Tensor) -> _Token:
         key, size = storage_of(tensor)
         alias = key == 0 or key in self._fixed
@@ -82,10 +82,12 @@ class Buffers:
             self._seen[key] = entry.data  # holds the memory, so that its address means one buffer while we compare
             self.bytes += size
             if self._norms is not None:
-                found = recipe(tensor, size, self.number, self._norms) or self._noise(tensor, size)
-                self._recipes[key] = found
-                if found is not None and size > self.frame.derived:
+                found = self._recipe(tensor, size)
+                if isinstance(found, Product):
+                    found.ready = len(self.entries) in self.left_out
+                elif found is not None and size > self.frame.derived:
                     self.frame.derived = size
+                self._recipes[key] = found
         if not alias and self._recipes:
             self._derive(entry, self._recipes.get(key), tensor)
         self.entries.append(entry)
@@ -99,8 +101,16 @@ class Buffers:
         token = getattr(handle, "data", None)
         return token.number if isinstance(token, _Token) and token.run is self else None
 
-    def _noise(self, tensor: torch.Tensor, size: int) -> Noise | None:
-        return None if len(self.entries) in self.unit.solid else noise(tensor, size)
+    def _recipe(self, tensor: torch.Tensor, size: int) -> Recipe | Noise | None:
+        number = len(self.entries)
+        if number in self._solid:
+            return None
+        # To look at a node takes time. Where a plan is followed, only those are looked at that it makes use of.
+        forms = self._forms.get(number, _ANY) if self.frame.follows else _ANY
+        if forms == _NONE or (forms == _PRODUCT and number not in self.left_out):
+            return None
+        found = recipe(tensor, size, self.number, self._norms) if forms != _NOISE else None
+        return found or noise(tensor, size)
 
     @staticmethod
     def _derive(entry: Entry, found: Recipe | Noise | None, tensor: torch.Tensor) -> None:
@@ -110,6 +120,10 @@ class Buffers:
 
     def closed(self) -> None:
         """The forward is over. What it has written to since makes nothing any more, and is made by nothing."""
+        self.frame.count += len(self.entries)
+        if self._norms is not None and not self.frame.follows:
+            for number, entry in enumerate(self.entries):
+                self._forms[number] = self._forms.get(number, frozenset()) | {type(entry.recipe)}
         self._seen.clear()
         self._fixed.clear()
         self._recipes.clear()
@@ -128,14 +142,16 @@ class Buffers:
 
     def _weight(self, entry: Entry) -> int:
         recipe = entry.recipe
-        solid = recipe is None or recipe.spoiled or isinstance(recipe, Noise) or self.unit.thick
+        solid = recipe is None or recipe.spoiled or isinstance(recipe, (Noise, Product)) or self.unit.thick
         return entry.nbytes if solid else 0
 
     def _slim_weight(self, entry: Entry) -> int:
         weight = self._weight(entry)
-        if weight and isinstance(entry.recipe, Noise) and not entry.recipe.spoiled and not self.unit.thick:
+        if not weight or entry.recipe is None or entry.recipe.spoiled or self.unit.thick:
+            return weight
+        if isinstance(entry.recipe, Noise):
             return weight // (8 * entry.dtype.itemsize)
-        return weight
+        return 0 if entry.recipe.ready else weight
 
     def middle(self) -> int:
         """The number that parts the buffers into two equal halves, as nearly as may be.
@@ -149,21 +165,30 @@ class Buffers:
 
     @property
     def slim_bytes(self) -> int:
-        """What a run takes that is held slim."""
+        """What a run takes that is held slim, as far as it is decided what is left out."""
         return sum(map(self._slim_weight, self.entries))
+
+    def bytes_without(self, left_out: frozenset[int]) -> int:
+        """The same if these results were left out, and no others."""
+        products = self.products()
+        chosen = sum(recipe.nbytes for number, recipe in products.items() if number in left_out)
+        return self.slim_bytes + sum(recipe.nbytes for recipe in products.values() if recipe.ready) - chosen
 
     def slim_down(self) -> None:
         """Drops what one cheap operation makes again. The first time, only after it has done so."""
         with self._lock:
             if self.unit.thick or any(e.data is None and not e.alias for e in self.entries):
                 self.slim = self.slim and not self.unit.thick
+                if not self.slim:
+                    self.left_out = frozenset()
                 return
             self.slim = True
             if self.mode == "retain":
                 self._take_noise()
+            self.choose_products(self.left_out)
             mine = [entry for entry in self.entries if self.derived(entry)]
             if not self.unit.slimmed and not all(same_bits(self.make(entry), entry.data) for entry in mine):
-                self.unit.thick, self.slim = True, False
+                self.unit.thick, self.slim, self.left_out = True, False, frozenset()
                 return
             self.unit.slimmed = True
             self.let_go(mine)
@@ -171,23 +196,18 @@ class Buffers:
             self.held += bits
             self.frame.grew(self, bits)
 
+    def leave_out(self, numbers: frozenset[int]) -> None:
+        """Drops the results of some linear layers."""
+        with self._lock:
+            self.choose_products(numbers)
+            self.let_go(e for e in self.entries if isinstance(e.recipe, Product) and self.derived(e))
+
     def _take_noise(self) -> None:
         for number, entry in enumerate(self.entries):
             found = entry.recipe
             if isinstance(found, Noise) and not found.spoiled and not found.ready and not found.take(entry.data):
                 found.spoiled = True
                 self.unit.solid.add(number)
-
-    def make(self, entry: Entry) -> torch.Tensor:
-        """A derived buffer. What it is made of stays: it has readers of its own."""
-        sources = []
-        for number in entry.recipe.sources:
-            source = self.entries[number]
-            derived = source.data is None and self.derived(source)
-            sources.append(self.make(source) if derived else self.value(number, keep=True))
-        made = entry.recipe.make(sources)
-        stride, offset = entry.place
-        return made.as_strided(entry.shape, stride, offset)
 
     def let_go(self, entries: Iterable[Entry]) -> None:
         """Drops some buffers."""
@@ -198,10 +218,12 @@ class Buffers:
                 self.frame.shrank(entry.nbytes)
 
     def drop(self) -> None:
+        self._waiting.clear()
+        self.left_out = frozenset()
         for entry in self.entries:
             if not entry.alias:
                 entry.data = None
-            if isinstance(entry.recipe, Noise):
+            if entry.recipe is not None:
                 entry.recipe.clear()
         self.frame.shrank(self.held)
         self.held = 0

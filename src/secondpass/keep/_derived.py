@@ -12,10 +12,13 @@ NOTE [ Derived buffers ]
    may be any view of the result: the same operation on the same memory gives the same layout.
 3. A layer norm's node does not remember its epsilon. It is that of the module whose weight the node has saved.
 4. Before a unit's derived buffers are dropped for the first time, each is made and compared with the one held.
+5. A linear layer makes its result from its input too, but takes long. Its result is dropped only where the plan says
+   so: it is cheaper than to run the whole unit again.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,9 +26,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ._errors import changed
 from ._graph import Node, storage_of
 
-__all__ = ["Recipe", "recipe"]
+__all__ = ["Product", "Recipe", "recipe"]
 
 _SLOTS = {
     "GeluBackward0": ("self",),
@@ -34,13 +38,17 @@ _SLOTS = {
     "HardswishBackward0": ("self",),
     "MulBackward0": ("self", "other"),
     "NativeLayerNormBackward0": ("input", "weight", "bias"),
+    "AddmmBackward0": ("mat1", "mat2"),
+    "MmBackward0": ("self", "mat2"),
 }
 _PLAIN = {
     "SiluBackward0": functional.silu,
     "MishBackward0": functional.mish,
     "HardswishBackward0": functional.hardswish,
     "MulBackward0": torch.mul,
+    "MmBackward0": torch.mm,
 }
+_PRODUCTS = {"AddmmBackward0", "MmBackward0"}
 
 
 class Recipe:
@@ -48,7 +56,9 @@ class Recipe:
 
     __slots__ = ("_make", "nbytes", "sources", "spoiled")
     ready = True
+    """May it be made?"""
     rest = 0
+    """Bytes that are held in its place."""
 
     def __init__(self, make: Callable[..., torch.Tensor], sources: tuple[int, ...], nbytes: int) -> None:
         self._make, self.sources, self.nbytes = make, sources, nbytes
@@ -56,8 +66,36 @@ class Recipe:
         """A source or the result was written to in the meantime."""
 
     def make(self, sources: list[torch.Tensor]) -> torch.Tensor:
-        with torch.no_grad():
+        with torch.no_grad(), _as_given():
             return self._make(*sources)
+
+    def clear(self) -> None:
+        """The run is not held any more."""
+
+
+class Product(Recipe):
+    """How a linear layer makes its result."""
+
+    __slots__ = ("ready",)
+
+    def __init__(self, make: Callable[..., torch.Tensor], sources: tuple[int, ...], nbytes: int) -> None:
+        super().__init__(make, sources, nbytes)
+        self.ready = False
+
+    def clear(self) -> None:
+        self.ready = False
+
+
+def _as_given() -> Any:
+    """What is made from saved buffers has their precision, also where a pass runs under autocast."""
+    return _Plain() if torch._C._is_any_autocast_enabled() else contextlib.nullcontext()
+
+
+class _Plain(contextlib.ExitStack):
+    def __init__(self) -> None:
+        super().__init__()
+        for kind in ("cpu", "cuda"):
+            self.enter_context(torch.autocast(kind, enabled=False))
 
 
 def recipe(
@@ -78,7 +116,8 @@ def recipe(
     if any(source is None for source in sources):
         return None
     make = _maker(name, node, norms)
-    return None if make is None else Recipe(make, tuple(sources), nbytes)  # type: ignore[arg-type]
+    kind = Product if name in _PRODUCTS else Recipe
+    return None if make is None else kind(make, tuple(sources), nbytes)  # type: ignore[arg-type]
 
 
 def _maker(name: str, node: Node, norms: Iterable[nn.LayerNorm]) -> Callable[..., torch.Tensor] | None:
@@ -92,7 +131,27 @@ def _maker(name: str, node: Node, norms: Iterable[nn.LayerNorm]) -> Callable[...
             return None
         (epsilon,) = found
         return lambda value, weight, bias: functional.layer_norm(value, shape, weight, bias, epsilon)
+    if name == "AddmmBackward0":
+        return _linear(node)
     return _PLAIN[name]
+
+
+def _linear(node: Node) -> Callable[..., torch.Tensor] | None:
+    """The node has saved all but the bias, which is a parameter, or under autocast a cast of one."""
+    leaf = node.next_functions[0][0]
+    if leaf is not None and leaf.name() == "ToCopyBackward0":
+        leaf = leaf.next_functions[0][0]
+    bias = getattr(leaf, "variable", None)
+    if bias is None or node._saved_alpha != 1 or node._saved_beta != 1:
+        return None
+    version = bias._version
+
+    def make(value: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if bias._version != version:
+            raise changed("a bias", version, bias._version)
+        return torch.addmm(bias.to(value.dtype), value, weight)
+
+    return make
 
 
 def _memory(weight: torch.Tensor | None) -> int:

@@ -20,7 +20,7 @@ class Dice:
         self.devices = devices
         self._torch = torch.get_rng_state()
         self._cuda = [(device, torch.cuda.get_rng_state(device)) for device in devices if device.type == "cuda"]
-        self._python = random.getstate()
+        self._python = _python.read()
         self._numpy = _numpy.read()
 
     def restore(self) -> None:
@@ -30,6 +30,20 @@ class Dice:
         random.setstate(self._python)
         if self._numpy is not None:
             _numpy.write(self._numpy)
+
+
+class _Python:
+    """Python's shared generator. Its state is 25 kB, of which there is one for each unit: equal ones are shared."""
+
+    def __init__(self) -> None:
+        self._last: Any = None
+
+    def read(self) -> Any:
+        state, last = random.getstate(), self._last
+        if state == last:
+            return last
+        self._last = state
+        return state
 
 
 class _Numpy:
@@ -77,4 +91,5 @@ def _is_all(state: dict[str, Any], memory: bytes) -> bool:
     return not state["has_gauss"] and memory == words.tobytes() + place.to_bytes(4, sys.byteorder)
 
 
+_python = _Python()
 _numpy = _Numpy()

@@ -34,6 +34,8 @@ from ._unit import Unit
 
 __all__ = ["Frame"]
 
+_GRAPH = 1300  # bytes of a node and its tensors for each buffer, besides what is in it
+
 
 class Frame(Part):
     """See NOTE [ The life of a frame ]."""
@@ -47,11 +49,12 @@ class Frame(Part):
         self.versions = [(value, value._version) for value in parameters]
         self._inputs = [(value, value._version) for value in tensors((self.args, self.kwargs))]
         devices = tuple({value.device: None for value in (*parameters, *inputs)})
+        self._on_cpu = all(device.type == "cpu" for device in devices)
         self.surroundings = Surroundings(root.habits, devices)
         self.runs: list[weakref.ref[Run]] = []
         self.boundary: dict[int, int] = {}
-        self._boundary_bytes = 0
-        self.held = 0
+        self._boundary_bytes = self._result_bytes = 0
+        self.held = self.count = 0
         self.largest = self.derived = self.weight = 0
         self.most = 0
         self.calm: float = float("inf")
@@ -87,6 +90,8 @@ class Frame(Part):
         found = self.close(tensors(result))
         habits = self.keeper.root.habits
         self.surroundings.settle(habits)
+        sizes = dict(map(storage_of, tensors(result)))
+        self._result_bytes = sum(size for key, size in sizes.items() if key not in self.boundary)
         if habits.hold_history():
             self._strong = None  # NOTE [ The life of a frame ] 3
         self._give_back()
@@ -143,7 +148,9 @@ class Frame(Part):
             if self.boundary.setdefault(key, size) is size:
                 self._boundary_bytes = sum(self.boundary.values())
         if self.keeper.budget is not None:
-            self.calm = self.keeper.budget - self.reserve() - self.fixed() - self.keeper.others(self)
+            # A plan has seen to the passes: only what a forward does not save, or not yet, comes on top.
+            beside = self.largest + 2 * self.edge if self.follows else self.reserve()
+            self.calm = self.keeper.budget - beside - self.fixed() - self.keeper.others(self)
 
     def _give_back(self, ahead: int = 0) -> None:
         """Copies to the host have had their time: gives back their memory as far as others need it."""
@@ -160,8 +167,9 @@ class Frame(Part):
                 host.settle()
 
     def fixed(self) -> int:
-        """Bytes that no plan can save: arguments of units, and what lies between the units."""
-        return self._boundary_bytes + (self.glue or 0)
+        """Bytes that no plan can save: arguments of units, what lies between the units, the results and the graph."""
+        graph = _GRAPH * self.count if self._on_cpu else 0
+        return self._boundary_bytes + (self.glue or 0) + self._result_bytes + graph
 
     def give_way(self) -> None:
         """Another call needs room: everything that can be made again goes."""
@@ -274,7 +282,8 @@ class Frame(Part):
         for run in self.live():
             host = run.on_host
             state = "host" if host else "held" if run.held else "freed" if self.finished else "recompute"
-            found.append(Line(number, run.unit.name, state, run.bytes, run.held, host, run.recomputes, run.reason))
+            why = f"{run.reason}, without {len(run.left_out)} results of layers" if run.left_out else run.reason
+            found.append(Line(number, run.unit.name, state, run.bytes, run.held, host, run.recomputes, why))
         loose = weigh(self.nodes(), self.own_memory() | set(self.boundary)) + self._boundary_bytes
         released = self._released()
         again = released.times if released is not None else 0

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch.autograd.graph import GradientEdge
 
 from . import _apart
 from ._chunks import Chunks, Way
+from ._clock import moment
 from ._graph import walk
 from ._heads import Found, walk_heads
 from ._join import Join
@@ -40,16 +40,11 @@ class Jacobian:
         chunks = self._chunks(count)
         for how, size in chunks:
             losses = range(len(result), len(result) + size)
-            start = self._clock() if chunks.trying else 0.0
+            start = moment(self.device) if chunks.trying else 0.0
             result += self._walk(losses, losses.stop == count and not self.retain, how, chunks.kind.works)
             if chunks.trying:
-                chunks.took((self._clock() - start) / size)
+                chunks.took((moment(self.device) - start) / size)
         return result
-
-    def _clock(self) -> float:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter()
 
     def _chunks(self, count: int) -> Chunks:
         border = [node._input_metadata[place] for node, place in self.joined.edges]

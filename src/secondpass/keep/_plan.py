@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-__all__ = ["Cost", "choose", "least", "needed", "send", "travelling"]
+__all__ = ["Choice", "Cost", "Lean", "choose", "choose_lean", "least", "needed", "send", "travelling"]
+
+
+class Lean(NamedTuple):
+    """One run, held without some results of its layers."""
+
+    bytes: int
+    seconds: float
+    """Time to make them."""
+    waiting: int
+    """Bytes that making them takes while a pass goes through."""
+    left_out: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,12 @@ class Cost:
     """It can only be held."""
     away: int | None = None
     """Bytes that it takes while a pass goes through it, if it is not held; by default as many as held."""
+    waiting: int = 0
+    """Bytes that it takes while a pass goes through it, if it is held."""
+    leaner: tuple[Lean, ...] = ()
+    """What it costs to hold less of it, from the most to the least."""
+    whole: int = 0
+    """Bytes that its forward takes."""
 
     @property
     def work(self) -> int:
@@ -29,7 +48,7 @@ class Cost:
 
 def needed(costs: Sequence[Cost], held: frozenset[int], fixed: int) -> int:
     """The most bytes that are alive at once: what is held for all passes, and the unit at work."""
-    work = max((cost.work for index, cost in enumerate(costs) if index not in held), default=0)
+    work = max((cost.waiting if index in held else cost.work for index, cost in enumerate(costs)), default=0)
     return fixed + sum(costs[index].bytes for index in held) + work
 
 
@@ -47,7 +66,8 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int) -> frozenset[int] | N
     begins with it, and is not made again.
     """
     best: tuple[float, frozenset[int]] | None = None
-    for room in sorted({0, *(cost.work for cost in costs)}):
+    waiting = max((cost.waiting for cost in costs), default=0)
+    for room in sorted({max(waiting, room) for room in (0, *(cost.work for cost in costs))}):
         held = {i for i, cost in enumerate(costs) if cost.pinned or cost.work > room}
         left = budget - fixed - room - sum(costs[i].bytes for i in held)
         rest = sorted(
@@ -71,6 +91,66 @@ def choose(costs: Sequence[Cost], fixed: int, budget: int) -> frozenset[int] | N
 def _worth(cost: Cost) -> float:
     """Seconds saved per byte, to two digits: units that are alike shall count as equal."""
     return float(f"{cost.seconds / max(cost.bytes, 1):.1e}")
+
+
+class Choice(NamedTuple):
+    """What is held in all passes, and in which way."""
+
+    held: frozenset[int]
+    ways: list[Lean]
+    seconds: float
+    """That a pass takes longer."""
+
+
+def choose_lean(costs: Sequence[Cost], fixed: int, forward: int, budget: int) -> Choice | None:
+    """As `choose`, where less may be held of a run.
+
+    First all are held as lean as can be. What room that leaves is given back where it saves the most time, to the later
+    runs of equal ones: what comes before a run is held while its forward needs room for everything.
+    """
+    ways = [list(cost.leaner) for cost in costs]
+    lean = [_as_lean(cost) for cost in costs]
+    held = choose(lean, fixed, budget)
+    if held is None or max(needed(lean, held, fixed), _ahead(lean, held, forward)) > budget:
+        return None
+    moves = [(-_gain(costs[index], ways[index]), -index) for index in held if ways[index]]
+    heapq.heapify(moves)
+    while moves:
+        index = -heapq.heappop(moves)[1]
+        more = ways[index][-2] if len(ways[index]) > 1 else Lean(costs[index].bytes, 0.0, 0)
+        tried = list(lean)
+        tried[index] = replace(lean[index], bytes=more.bytes, waiting=more.waiting)
+        if max(needed(tried, held, fixed), _ahead(tried, held, forward)) <= budget:
+            lean = tried
+            ways[index].pop()
+            if ways[index]:
+                heapq.heappush(moves, (-_gain(costs[index], ways[index]), -index))
+    found = [way[-1] if way else Lean(cost.bytes, 0.0, 0) for cost, way in zip(costs, ways, strict=True)]
+    seconds = [found[index].seconds if index in held else cost.seconds for index, cost in enumerate(costs)]
+    return Choice(held, found, sum(seconds))
+
+
+def _as_lean(cost: Cost) -> Cost:
+    if not cost.leaner:
+        return cost
+    way = cost.leaner[-1]
+    gained = max(0.0, cost.seconds - way.seconds)
+    return replace(cost, bytes=way.bytes, seconds=gained, away=cost.work, waiting=way.waiting)
+
+
+def _gain(cost: Cost, ways: list[Lean]) -> float:
+    """Seconds saved per byte by holding one step more of a run, to two digits."""
+    less, more = ways[-1], ways[-2] if len(ways) > 1 else Lean(cost.bytes, 0.0, 0)
+    return float(f"{(less.seconds - more.seconds) / max(more.bytes - less.bytes, 1):.1e}")
+
+
+def _ahead(costs: Sequence[Cost], held: frozenset[int], fixed: int) -> int:
+    """The most bytes that are alive at once in the forward."""
+    before = most = 0
+    for index, cost in enumerate(costs):
+        most = max(most, before + cost.whole)
+        before += cost.bytes if index in held else 0
+    return fixed + most
 
 
 Sizes = Sequence[tuple[int, int]]

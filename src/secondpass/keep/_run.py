@@ -11,6 +11,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from . import _remake
 from ._buffers import Buffers, unpack
+from ._clock import moment
 from ._errors import KeepError, changed
 from ._graph import elsewhere, storage_of
 from ._offload import Host
@@ -33,15 +34,15 @@ class Fate(NamedTuple):
 
     mode: str
     level: str
-    sent: frozenset[int] | None = None
-    """Of a run that goes to the host: which buffers, by number; by default all."""
+    without: frozenset[int] | None = None
+    """Which buffers are not held, by number: those that go to the host, by default all, or that are made again."""
 
 
 class Run(Buffers):
     """See NOTE [ Buffers of a unit ]."""
 
     def __init__(self, frame: Any, unit: Unit, args: tuple[Any, ...], kwargs: dict[str, Any], fate: Fate) -> None:
-        mode, level, self._sent = fate
+        mode, level, self._without = fate
         self.mode, self.level = mode, level
         self.args, self.kwargs = severed(args), severed(kwargs)
         self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
@@ -52,12 +53,14 @@ class Run(Buffers):
         own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
         # A plan that makes this unit again with all its buffers, or holds all of them, needs to know no more of them.
         slims = not frame.follows or (level != FULL and (mode, level) != ("recompute", FAST))
-        super().__init__(frame, unit, own | set(self.boundary), slims)
+        left_out = self._without if mode == "retain" and self._without else frozenset()
+        super().__init__(frame, unit, own | set(self.boundary), slims, left_out)
         weights = (value.numel() * value.element_size() for value in parameters if value.requires_grad)
         frame.weight = max(frame.weight, *weights, 0)
         self.versions = [(value, value._version) for value in parameters]
         self.versions += [(value, value._version) for value in tensors((self.args, self.kwargs))]
         devices = tuple({value.device: None for value in (*parameters, *inputs)})
+        self._device = devices[0] if devices else torch.device("cpu")
         self.surroundings = Surroundings(unit.habits, devices)
         self.seconds = 0.0
         self.recomputes = self.parted = 0
@@ -66,12 +69,16 @@ class Run(Buffers):
     # The forward ---------------------------------------------------------------------------------------------------
 
     def forward(self, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        start = time.perf_counter()
+        now = time.perf_counter if self.frame.follows else self._moment
+        start = now()
         with saved_tensors_hooks(self.pack, unpack):
             result = call(*args, **kwargs)
-        self.seconds = time.perf_counter() - start
+        self.seconds = now() - start
         self._settle()
         return result
+
+    def _moment(self) -> float:
+        return moment(self._device)
 
     def _settle(self) -> None:
         """The forward is over: may these buffers be dropped?"""
@@ -95,7 +102,7 @@ class Run(Buffers):
         if self.level in slim:
             self.slim_down()
         if self.host is not None:
-            self._send_away(self._sent)
+            self._send_away(self._without)
         elif self.mode == "recompute" and unit.verified:
             # Goes as it is read, or when the next unit needs the room: see `make_way`.
             _remake.remember(self)
@@ -207,7 +214,7 @@ class Run(Buffers):
             return data  # most of them are here, and stay
         with self._lock:
             if entry.data is None and self.derived(entry):
-                return self.make(entry)
+                return self.read_derived(number)
             data = self.value(number)
             if entry.host is None and not entry.alias and not self.unit.rereads and self.unit.pinned is None:
                 if self.fresh or frame.last_pass:
@@ -240,3 +247,5 @@ class Run(Buffers):
                 self.host.end_pass()
             elif self.fresh:
                 self.drop()
+            else:
+                self.forget_waiting()

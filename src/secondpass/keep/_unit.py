@@ -39,7 +39,11 @@ class Unit:
         self.thick = False
         """They came out differently: all are held."""
         self.solid: set[int] = set()
-        """Buffers that looked like noise and had more than two values."""
+        """Buffers that looked as if they could be made again, and came out differently."""
+        self.forms: dict[int, frozenset[Any]] = {}
+        """What buffers were found to be made by, in calls that looked at all of them: kinds of recipes, or None."""
+        self.rates: dict[int, float] = {}
+        """Seconds that its linear layers take to make a byte of their results again: these came out the same."""
         self.shortcut: Any = None
         """The last product of its forward, which a recompute may leave out."""
         self.replaced: Any = None

@@ -13,6 +13,8 @@ one gradient per loss is measured by the clock, with as many threads as PyTorch 
 outside of keep, above what the model, its gradients and its input take: by PyTorch's allocator on a GPU, by malloc's
 own count on the CPU. It includes gradients on their way. `buffers` is the most that keep's ledger ever counted, as a
 share of the bytes that `retain_graph=True` holds for the passes.
+
+TorchJD's `jac` returns a tensor per input with the gradients of all losses stacked: so does `grads(..., stacked=True)`.
 """
 
 from __future__ import annotations
@@ -118,12 +120,15 @@ def rows_of_jacobian(args: argparse.Namespace, losses: int = 8) -> list[dict[str
     def ours() -> None:
         task.alive = secondpass.grads(forward(), parameters)
 
+    def stacked() -> None:
+        task.alive = secondpass.grads(forward(), parameters, stacked=True)
+
     base = f"{losses} passes"
-    steps: dict[str, Step] = {base: passes, "secondpass.grads": ours}
+    steps: dict[str, Step] = {base: passes, "secondpass.grads": ours, "secondpass.grads, stacked": stacked}
     with contextlib.suppress(ImportError):
         from torchjd.autojac import jac
 
-        def theirs() -> None:
+        def theirs() -> None:  # stacked too
             task.alive = jac(forward(), parameters)
 
         steps["TorchJD jac"] = theirs

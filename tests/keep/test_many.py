@@ -70,6 +70,46 @@ def test_rows_of_the_jacobian(count, budget):
     check(secondpass.grads(losses(model, count), inputs, budget=budget), expected)
 
 
+def stacked(rows):
+    """What rows come to: zeros where one is missing, nothing where all are."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        like = next((value for value in column if value is not None), None)
+        full = [torch.zeros_like(like) if value is None else value for value in column] if like is not None else None
+        columns.append(None if full is None else torch.stack(full))
+    return columns
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("budget", [None, 1, "20KB", "1GB"])
+def test_stacked(count, budget):
+    model = network()
+    inputs = list(model.parameters())
+    expected = stacked(expected_rows(model, count, inputs))
+    for _ in range(12):  # each way is tried
+        check([secondpass.grads(losses(model, count), inputs, budget=budget, stacked=True)], [expected])
+
+
+def test_stacked_where_inputs_belong_to_some_losses():
+    zoo.seed(1)
+    a, b, unused = (torch.randn(3, requires_grad=True) for _ in range(3))
+    heads = [torch.randn(3, requires_grad=True) for _ in range(3)]
+    inputs = [a, *heads, b, unused]
+
+    def make():
+        shared = torch.sin(a)
+        return [*((shared * head).sum() for head in heads), b.exp().sum(), (shared * b).sum()]
+
+    expected = stacked([torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True) for loss in make()])
+    for budget in (None, 1, 100, "1GB"):
+        for _ in range(12):
+            check([secondpass.grads(make(), inputs, budget=budget, stacked=True)], [expected])
+    check(
+        [secondpass.grads([a.sum(), b.exp().sum()], [a, b], stacked=True)],
+        [[torch.stack([torch.ones(3), torch.zeros(3)]), torch.stack([torch.zeros(3), b.detach().exp()])]],
+    )
+
+
 def test_heads_of_their_own():
     zoo.seed(1)
     trunk, heads = zoo.stack(zoo.Attention), nn.ModuleList(nn.Linear(8, 1) for _ in range(4))

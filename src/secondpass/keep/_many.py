@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 
 from ._budget import parse_budget
-from ._jacobian import Jacobian, Row
+from ._jacobian import Jacobian, Row, stack_rows
 from ._join import join
 from ._tree import tensors
 
@@ -60,9 +60,36 @@ def _seed(loss: torch.Tensor, weight: float | torch.Tensor) -> torch.Tensor:
     return torch.full_like(loss, weight, requires_grad=False)
 
 
+@overload
 def grads(
-    losses: Any, inputs: Any, *, budget: int | float | str | None = None, retain_graph: bool = False
-) -> list[Row]:
+    losses: Any,
+    inputs: Any,
+    *,
+    budget: int | float | str | None = None,
+    retain_graph: bool = False,
+    stacked: Literal[False] = False,
+) -> list[Row]: ...
+
+
+@overload
+def grads(
+    losses: Any,
+    inputs: Any,
+    *,
+    budget: int | float | str | None = None,
+    retain_graph: bool = False,
+    stacked: Literal[True],
+) -> list[torch.Tensor | None]: ...
+
+
+def grads(
+    losses: Any,
+    inputs: Any,
+    *,
+    budget: int | float | str | None = None,
+    retain_graph: bool = False,
+    stacked: bool = False,
+) -> list[Row] | list[torch.Tensor | None]:
     """Returns one gradient per loss: the rows of the Jacobian, one tuple (a tensor or None per input) for each loss.
 
     Finds where the graphs of the losses join. What only one loss needs is walked for that loss alone; the shared part
@@ -73,6 +100,8 @@ def grads(
     :param inputs: Tensors (parameters, activations) to differentiate by.
     :param budget: The most bytes that walking at once may take; by default what walking one by one would take.
     :param retain_graph: Keeps the graph for later passes.
+    :param stacked: Returns one tensor per input instead, with the gradients of all losses along its first dimension
+        (zeros for a loss that does not depend on the input, None if none does).
 
     Example::
 
@@ -80,6 +109,9 @@ def grads(
         >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
         >>> secondpass.grads([w.sum(), (w * w).sum()], [w])
         [(tensor([1., 1.]),), (tensor([2., 4.]),)]
+        >>> secondpass.grads([w.sum(), (w * w).sum()], [w], stacked=True)
+        [tensor([[1., 1.],
+                [2., 4.]])]
     """
     if isinstance(losses, torch.Tensor):
         losses = losses.reshape(-1).unbind()
@@ -94,13 +126,13 @@ def grads(
     for value in wanted:
         if not value.requires_grad:
             raise ValueError(f"each input should require grad. (got one of shape {tuple(value.shape)} that does not)")
-    if len(roots) == 1:
-        return [torch.autograd.grad(roots, wanted, retain_graph=retain_graph, allow_unused=True)]
     allowed = None if budget is None else parse_budget(budget, wanted[0].device)
-    joined = join(roots, wanted)
-    if joined is None:
-        return [
-            torch.autograd.grad(root, wanted, retain_graph=retain_graph or number < len(roots) - 1, allow_unused=True)
-            for number, root in enumerate(roots)
-        ]
-    return Jacobian(joined, wanted, allowed, retain_graph).rows()
+    joined = join(roots, wanted) if len(roots) > 1 else None
+    if joined is not None:
+        found = Jacobian(joined, wanted, allowed, retain_graph)
+        return found.stacked() if stacked else found.rows()
+    rows = [
+        torch.autograd.grad(root, wanted, retain_graph=retain_graph or number < len(roots) - 1, allow_unused=True)
+        for number, root in enumerate(roots)
+    ]
+    return stack_rows(rows) if stacked else rows

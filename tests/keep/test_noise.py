@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 import secondpass
-from secondpass.keep._noise import Noise, noise
+from secondpass.keep._noise import Mask, Noise, noise
 
 
 def taken(tensor):
@@ -52,6 +52,49 @@ def test_what_cannot_be_noise():
     assert noise(torch.ones(64, dtype=torch.float16), 128) is None
     assert noise(torch.ones(63), 252) is None
     assert noise(torch.ones(128)[:64], 512) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_mask_comes_back(share):
+    torch.manual_seed(1)
+    tensor = (torch.rand(6, 4, 8) < share).transpose(0, 2)
+    found = noise(tensor, tensor.numel(), masks=True)
+    assert isinstance(found, Mask)
+    assert noise(tensor, tensor.numel()) is None
+    assert found.take(tensor)
+    again = found.make([]).as_strided(tensor.shape, tensor.stride())
+    assert again.dtype == torch.bool
+    assert torch.equal(again, tensor)
+    assert found.rest == tensor.numel() // 8
+
+
+class Masking(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = self.inner(torch.sin(x))
+        return x + torch.where(h > 0.1, h, torch.exp(h))
+
+
+@pytest.mark.parametrize("share", [None, 1.0, 1.2, 3.0])
+def test_masks_need_not_travel(share):
+    zoo.seed(1)
+    model = zoo.Stack([Masking() for _ in range(4)])
+    x = torch.randn(64, 8)
+    expected = grads(model(x), model, True)
+    with pytest.raises(secondpass.keep.BudgetError) as caught:
+        secondpass.keep(model, budget=1, policy="offload")(x)
+    budget = None if share is None else int(caught.value.least * share)
+    kept = secondpass.keep(model, budget=budget, policy="offload")
+    for _ in range(3):
+        out = kept(x)
+        frame = max(kept._keeper.frames, key=lambda frame: frame.start)
+        if share in (None, 1.0):  # otherwise everything fits
+            assert {run.bits for run in frame.live()} == {x.numel() // 8}
+        assert budget is None or kept.ledger().held <= budget
+        assert all(torch.equal(a, b) for a, b in zip(grads(out, model, False), expected, strict=True))
 
 
 class Dropping(nn.Module):

@@ -26,7 +26,7 @@ import torch
 from ._derived import Product, Recipe, recipe
 from ._graph import same_bits, storage_of
 from ._making import Making
-from ._noise import Noise, noise
+from ._noise import Mask, Noise, noise
 from ._replay import Entry
 from ._unit import Unit
 
@@ -62,6 +62,7 @@ class Buffers(Making):
         """Which buffers that recompute was to make."""
         self._fixed = fixed
         self._norms, self._solid, self._forms = unit.norms if slims else None, unit.solid, unit.forms
+        self._masks = frame.keeper.policy == "offload"
         self._recipes: dict[int, Recipe | Noise | None] = {}
         self._seen: dict[int, torch.Tensor] = {}
         self._lock = threading.RLock()
@@ -110,7 +111,7 @@ class Buffers(Making):
         if forms == _NONE or (forms == _PRODUCT and number not in self.left_out):
             return None
         found = recipe(tensor, size, self.number, self._norms) if forms != _NOISE else None
-        return found or noise(tensor, size)
+        return found or noise(tensor, size, self._masks)
 
     @staticmethod
     def _derive(entry: Entry, found: Recipe | Noise | None, tensor: torch.Tensor) -> None:
@@ -183,8 +184,7 @@ class Buffers(Making):
                     self.left_out = frozenset()
                 return
             self.slim = True
-            if self.mode == "retain":
-                self._take_noise()
+            self._take_noise()
             self.choose_products(self.left_out)
             mine = [entry for entry in self.entries if self.derived(entry)]
             if not self.unit.slimmed and not all(same_bits(self.make(entry), entry.data) for entry in mine):
@@ -205,7 +205,9 @@ class Buffers(Making):
     def _take_noise(self) -> None:
         for number, entry in enumerate(self.entries):
             found = entry.recipe
-            if isinstance(found, Noise) and not found.spoiled and not found.ready and not found.take(entry.data):
+            if not isinstance(found, Noise) or found.spoiled or found.ready:
+                continue
+            if (self.mode == "retain" or isinstance(found, Mask)) and not found.take(entry.data):
                 found.spoiled = True
                 self.unit.solid.add(number)
 

@@ -2,17 +2,18 @@
 """Buffers of only two values, zero and another one, held as bits.
 
 A dropout on the CPU saves its noise in the precision of its input. One bit for each number is enough to make it again,
-and takes a twentieth of the time of throwing the dice once more. On a GPU it saves a byte for each: there a plan that
-holds it as it is does as well.
+and takes a twentieth of the time of throwing the dice once more. On a GPU it saves a mask of a byte for each: there a
+plan that holds it as it is does as well, unless what does not fit has to travel to the host.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 
-__all__ = ["Noise", "noise"]
+__all__ = ["Mask", "Noise", "noise"]
 
 _LEAST = 1 << 12  # numbers: of fewer there is little to win
 _BITS = 8
@@ -58,11 +59,34 @@ class Noise:
         self._bits = self._values = None
 
 
-def noise(tensor: torch.Tensor, nbytes: int) -> Noise | None:
+class Mask(Noise):
+    """Makes a tensor of booleans again."""
+
+    __slots__ = ()
+
+    def take(self, tensor: torch.Tensor) -> bool:
+        rows = tensor.detach().as_strided((tensor.numel(),), (1,), 0).view(torch.uint8).view(_BITS, -1)
+        rows = rows[:4] | (rows[4:] << 4)
+        rows = rows[:2] | (rows[2:] << 2)
+        self._bits = rows[0] | (rows[1] << 1)
+        return True
+
+    def make(self, _: list[Any]) -> torch.Tensor:
+        return (self._bits & _places(self._bits.device)).bool().view(-1)
+
+
+@functools.cache
+def _places(device: torch.device) -> torch.Tensor:
+    return _PLACES.to(device)
+
+
+def noise(tensor: torch.Tensor, nbytes: int, masks: bool = False) -> Noise | None:
     """Might this be one? It has no history, is dense, and has its memory for itself."""
-    if tensor.requires_grad or tensor.dtype not in (torch.float32, torch.float64) or tensor.device.type != "cpu":
-        return None
     count = tensor.numel()
     if count < _LEAST or count % _BITS or count * tensor.element_size() != nbytes or type(tensor) is not torch.Tensor:
+        return None
+    if masks and tensor.dtype == torch.bool:
+        return Mask(nbytes)
+    if tensor.requires_grad or tensor.dtype not in (torch.float32, torch.float64) or tensor.device.type != "cpu":
         return None
     return Noise(nbytes)

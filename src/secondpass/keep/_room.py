@@ -124,7 +124,7 @@ def _settle_offload(frame: Any, runs: list[Run], budget: int) -> None:
                 run.send_rest()
             elif run.evictable():
                 run.evict("over the budget")
-    fixed = _fixed(frame, SLIM)
+    fixed = _fixed(frame, SLIM) + sum(run.bits for run in runs)
     if _fixed(frame, FULL) + sum(run.bytes for run in runs) <= budget - others:
         fates = [Fate("retain", FULL)] * len(runs)
     else:

@@ -14,6 +14,7 @@ from ._buffers import Buffers, unpack
 from ._clock import moment
 from ._errors import KeepError, changed
 from ._graph import elsewhere, storage_of
+from ._noise import Mask
 from ._offload import Host
 from ._replay import describe
 from ._state import Surroundings, severed
@@ -145,7 +146,13 @@ class Run(Buffers):
 
     def sizes(self) -> list[tuple[int, int]]:
         """The buffers with memory of their own that need to be held, for the plan of what is sent."""
-        return [(n, size) for n, entry in enumerate(self.entries) if (size := self._weight(entry))]
+        whole = ((n, e) for n, e in enumerate(self.entries) if not (isinstance(e.recipe, Mask) and self.derived(e)))
+        return [(number, size) for number, entry in whole if (size := self._weight(entry))]
+
+    @property
+    def bits(self) -> int:
+        """Bytes that stand for masks."""
+        return sum(e.recipe.rest for e in self.entries if e.nbytes and isinstance(e.recipe, Mask) and self.derived(e))
 
     @property
     def on_host(self) -> int:

@@ -191,6 +191,45 @@ def test_a_call_of_another_form_is_not_taken_for_the_planned_one():
     assert same([torch.autograd.grad(kept(torch.ones(4, 8)).sum(), [model.first.weight])], [expected])
 
 
+def test_second_derivatives():
+    def second(call, model):
+        x = torch.linspace(-1, 1, 32).reshape(4, 8).requires_grad_()
+        (slope,) = torch.autograd.grad(call(x).pow(2).sum(), [x], create_graph=True)
+        return torch.autograd.grad(slope.pow(2).sum(), list(model.parameters()), allow_unused=True)
+
+    for block in (Feed, Attention, Chain):
+        model, kept = lean(block)
+        assert same([second(kept, model)], [second(model, model)])
+
+
+def test_a_parameter_that_is_not_here():
+    """FSDP empties the memory of a parameter behind its forward: then nothing is made from it."""
+    zoo.seed(1)
+    model = zoo.Stack([Feed() for _ in range(4)])
+    bias = model.blocks[0].up.bias
+    full = torch.arange(32.0)
+
+    class Away(Feed):
+        def forward(self, x):
+            self.up.bias.untyped_storage().resize_(128)
+            self.up.bias.data.copy_(full)
+            found = super().forward(x)
+            self.up.bias.untyped_storage().resize_(0)
+            return found
+
+    for budget in budgets(model):
+        kept = secondpass.keep(model, budget=budget)
+        model.blocks[0].__class__ = Feed
+        bias.untyped_storage().resize_(128)
+        bias.data.copy_(full)
+        expected = rows(model, model, True)
+        model.blocks[0].__class__ = Away
+        for _ in range(3):
+            assert same(rows(model, kept, False), expected)
+        assert not left_out(kept)[0]
+    bias.untyped_storage().resize_(128)
+
+
 def test_what_waits_is_counted():
     """The result of the activation is made from that of the layer, and that one from the norm's: both wait."""
     _, kept = lean()

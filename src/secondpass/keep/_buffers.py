@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from ._derived import Product, Recipe, recipe
-from ._graph import same_bits, storage_of
+from ._graph import elsewhere, same_bits, storage_of
 from ._making import Making
 from ._noise import Mask, Noise, noise
 from ._replay import Entry
@@ -132,6 +132,7 @@ class Buffers(Making):
             if entry.recipe is not None:
                 involved = [entry, *(self.entries[number] for number in entry.recipe.sources)]
                 entry.recipe.spoiled |= any(e.data is None or e.data._version != e.version for e in involved)
+                entry.recipe.spoiled |= any(map(elsewhere, (e.data for e in involved)))
 
     def derived(self, entry: Entry) -> bool:
         """Need this one not be held?"""

@@ -26,8 +26,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ._errors import changed
-from ._graph import Node, storage_of
+from ._errors import KeepError, changed
+from ._graph import Node, elsewhere, storage_of
 
 __all__ = ["Product", "Recipe", "recipe"]
 
@@ -147,9 +147,11 @@ def _linear(node: Node) -> Callable[..., torch.Tensor] | None:
     version = bias._version
 
     def make(value: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if elsewhere(bias):
+            raise KeepError("a bias is not here.")
         if bias._version != version:
             raise changed("a bias", version, bias._version)
-        return torch.addmm(bias.to(value.dtype), value, weight)
+        return torch.addmm(bias.to(value), value, weight)
 
     return make
 

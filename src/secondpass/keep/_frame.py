@@ -90,9 +90,8 @@ class Frame(Part):
         found = self.close(tensors(result))
         habits = self.keeper.root.habits
         self.surroundings.settle(habits)
-        if self.keeper.policy != "offload":  # there it is worth less than the time that as many bytes take to travel
-            sizes = dict(map(storage_of, tensors(result)))
-            self._result_bytes = sum(size for key, size in sizes.items() if key not in self.boundary)
+        sizes = dict(map(storage_of, tensors(result)))
+        self._result_bytes = sum(size for key, size in sizes.items() if key not in self.boundary)
         if habits.hold_history():
             self._strong = None  # NOTE [ The life of a frame ] 3
         self._give_back()

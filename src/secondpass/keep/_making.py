@@ -122,17 +122,25 @@ class Making:
             mine = [entry for entry in self.entries if entry.recipe is recipe]
             if any(entry.data is None for entry in mine):
                 continue
-            times = []
-            for _ in range(2):  # the first one may be slow for other reasons
-                start = moment(mine[0].data.device)
-                made = self._whole(recipe)
-                times.append(moment(made.device) - start)
-            if all(same_bits(_part(entry, made), entry.data) for entry in mine):
-                self.unit.rates[number] = min(times) / recipe.nbytes
+            seconds = self._try(recipe, mine)
+            if seconds is not None:
+                self.unit.rates[number] = seconds / recipe.nbytes
             else:
                 recipe.spoiled = True
                 self.unit.solid.add(number)
         self.forget_waiting()
+
+    def _try(self, recipe: Product, entries: list[Entry]) -> float | None:
+        """How long it takes, or None where it fails or comes out differently."""
+        times = []
+        try:
+            for _ in range(2):  # the first one may be slow for other reasons
+                start = moment(entries[0].data.device)
+                made = self._whole(recipe)
+                times.append(moment(made.device) - start)
+        except RuntimeError:
+            return None
+        return min(times) if all(same_bits(_part(entry, made), entry.data) for entry in entries) else None
 
     def waiting(self, left_out: frozenset[int]) -> int:
         """The most bytes that wait for their readers at a time, if these are left out."""

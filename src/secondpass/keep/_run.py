@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import torch
@@ -70,16 +69,17 @@ class Run(Buffers):
     # The forward ---------------------------------------------------------------------------------------------------
 
     def forward(self, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        now = time.perf_counter if self.frame.follows else self._moment
-        start = now()
+        unit = self.unit
+        here = self._device.type == "cpu"
+        timed = here or (unit.pace is None and not self.frame.follows)
+        start = moment(self._device) if timed else 0.0
         with saved_tensors_hooks(self.pack, unpack):
             result = call(*args, **kwargs)
-        self.seconds = now() - start
+        self.seconds = moment(self._device) - start if timed else (unit.pace or 0.0) * self.bytes
+        if timed and not here and self.bytes:
+            unit.pace = self.seconds / self.bytes  # to wait for a device takes time: once is enough
         self._settle()
         return result
-
-    def _moment(self) -> float:
-        return moment(self._device)
 
     def _settle(self) -> None:
         """The forward is over: may these buffers be dropped?"""

@@ -42,6 +42,8 @@ class Unit:
         """Buffers that looked as if they could be made again, and came out differently."""
         self.forms: dict[int, frozenset[Any]] = {}
         """What buffers were found to be made by, in calls that looked at all of them: kinds of recipes, or None."""
+        self.pace: float | None = None
+        """Seconds that its forward took for each byte of its buffers, on a device that had to be waited for."""
         self.rates: dict[int, float] = {}
         """Seconds that its linear layers take to make a byte of their results again: these came out the same."""
         self.shortcut: Any = None

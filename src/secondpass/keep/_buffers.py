@@ -132,7 +132,7 @@ class Buffers(Making):
             if entry.recipe is not None:
                 involved = [entry, *(self.entries[number] for number in entry.recipe.sources)]
                 entry.recipe.spoiled |= any(e.data is None or e.data._version != e.version for e in involved)
-                entry.recipe.spoiled |= any(map(elsewhere, (e.data for e in involved)))
+                entry.recipe.spoiled |= any(elsewhere(e.data) for e in involved if e.alias)
 
     def derived(self, entry: Entry) -> bool:
         """Need this one not be held?"""

@@ -45,7 +45,7 @@ class Frame(Part):
         self.args, self.kwargs = _opaque.wrap(severed(args)), _opaque.wrap(severed(kwargs))
         root: Unit = keeper.root
         inputs = list(tensors((args, kwargs)))
-        parameters = list(root.habits.parameters())
+        parameters = root.habits.parameters()
         self.versions = [(value, value._version) for value in parameters]
         self._inputs = [(value, value._version) for value in tensors((self.args, self.kwargs))]
         devices = tuple({value.device: None for value in (*parameters, *inputs)})

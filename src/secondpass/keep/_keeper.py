@@ -66,6 +66,8 @@ class Keeper:
         self.most = 0
         self.glue: int | None = None
         """Bytes between the units, as the plan found them."""
+        self.known = 0
+        """Bytes held by a call that followed the plan and was found to leave enough room for its passes."""
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
         self._plan: list[tuple[Any, Fate]] = []
@@ -165,6 +167,7 @@ class Keeper:
 
     def learn_plan(self, frame: Frame, fates: list[Fate]) -> None:
         if len(frame.signatures) == len(fates):
+            self.known = 0
             self._plan = list(zip(frame.signatures, fates, strict=True))
 
     @contextlib.contextmanager

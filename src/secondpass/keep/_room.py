@@ -59,7 +59,10 @@ def settle_budget(frame: Any) -> None:
         if others and _need(frame, runs) > budget - others:
             frame.keeper.press(frame)
             others = frame.keeper.others(frame)
+        if frame.follows and not others and 0 < frame.held + frame.fixed() <= frame.keeper.known:
+            return
         if frame.follows and _need(frame, runs) <= budget - others:
+            frame.keeper.known = max(frame.keeper.known, frame.held + frame.fixed())
             return  # as planned: what the plan let go is gone, so another choice could only lose
         for level in (FULL, FAST, SLIM, HALVES):
             costs, fixed = _costs(frame, runs, level), _fixed(frame, level)

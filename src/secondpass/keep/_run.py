@@ -48,7 +48,7 @@ class Run(Buffers):
         self.reason = "within the budget" if mode == "retain" else f"policy {mode}"
         inputs = list(tensors((args, kwargs)))
         self.boundary = {key: size for key, size in map(storage_of, inputs) if key}
-        parameters = list(unit.habits.parameters())
+        parameters = unit.habits.parameters()
         own = {storage_of(value)[0] for value in parameters}
         own.update(storage_of(value)[0] for _, _, value in unit.habits.all_buffers())
         # A plan that makes this unit again with all its buffers, or holds all of them, needs to know no more of them.
@@ -93,7 +93,8 @@ class Run(Buffers):
                 unit.pinned = "its forward writes to its parameters or arguments"
                 self._pin_once(unit.pinned)
                 break
-        for entry in self.entries:
+        empty = any(entry.nbytes and not entry.alias and elsewhere(entry.data) for entry in self.entries)
+        for entry in self.entries if empty else ():
             if not entry.alias and elsewhere(entry.data):
                 entry.alias = True
                 self.held -= entry.nbytes

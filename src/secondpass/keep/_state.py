@@ -71,9 +71,8 @@ class Habits:
             for leaf in tensors(vars(self.modules[index]).get(name))
         )
 
-    def parameters(self) -> Iterator[torch.Tensor]:
-        for module in self.modules:
-            yield from (value for value in module._parameters.values() if value is not None)
+    def parameters(self) -> list[torch.Tensor]:
+        return [value for module in self.modules for value in module._parameters.values() if value is not None]
 
     def all_buffers(self) -> Iterator[tuple[int, str, torch.Tensor]]:
         for index, module in enumerate(self.modules):

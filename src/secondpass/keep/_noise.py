@@ -62,7 +62,12 @@ class Noise:
 class Mask(Noise):
     """Makes a tensor of booleans again."""
 
-    __slots__ = ()
+    __slots__ = ("_home",)
+
+    def __init__(self, nbytes: int) -> None:
+        super().__init__(nbytes)
+        self._home: torch.device | None = None
+        """The device, while the bits are on the host."""
 
     def take(self, tensor: torch.Tensor) -> bool:
         rows = tensor.detach().as_strided((tensor.numel(),), (1,), 0).view(torch.uint8).view(_BITS, -1)
@@ -71,8 +76,23 @@ class Mask(Noise):
         self._bits = rows[0] | (rows[1] << 1)
         return True
 
+    @property
+    def rest(self) -> int:
+        return super().rest if self._home is None else 0
+
+    def leave(self) -> None:
+        """Moves the bits to the host: nobody is expected to ask for them again."""
+        bits = self._bits
+        if bits is not None and bits.device.type == "cuda":
+            self._home, self._bits = bits.device, torch.empty(bits.shape, dtype=bits.dtype, pin_memory=True)
+            self._bits.copy_(bits, non_blocking=True)
+
     def make(self, _: list[Any]) -> torch.Tensor:
-        return (self._bits & _places(self._bits.device)).bool().view(-1)
+        bits = self._bits
+        if self._home is not None:
+            torch.cuda.synchronize(self._home)  # the copy may still be on its way
+            bits = bits.to(self._home)
+        return (bits & _places(bits.device)).bool().view(-1)
 
 
 @functools.cache

@@ -139,6 +139,13 @@ class Run(Buffers):
         """Moves to the host what the plan had left here."""
         with self._lock:
             if self.held:
+                before = self.bits
+                for entry in self.entries:
+                    if isinstance(entry.recipe, Mask):
+                        entry.recipe.leave()
+                gone = before - self.bits
+                self.held -= gone
+                self.frame.shrank(gone)
                 self._send_away()
 
     def away(self) -> frozenset[int]:

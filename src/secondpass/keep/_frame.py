@@ -133,6 +133,10 @@ class Frame(Part):
         product = self.largest + (self.derived if slim else 0) + self.weight + 2 * self.edge
         return max(2 * self.largest + self.edge, product)
 
+    def beside(self) -> int:
+        """Room for what a forward does not save, or not yet. Without a plan passes and comparing must fit as well."""
+        return self.largest + 2 * self.edge if self.follows else self.reserve()
+
     @property
     def edge(self) -> int:
         """The largest argument of a unit: as large as its result, and as the gradients of both."""
@@ -148,9 +152,7 @@ class Frame(Part):
             if self.boundary.setdefault(key, size) is size:
                 self._boundary_bytes = sum(self.boundary.values())
         if self.keeper.budget is not None:
-            # A plan has seen to the passes: only what a forward does not save, or not yet, comes on top.
-            beside = self.largest + 2 * self.edge if self.follows else self.reserve()
-            self.calm = self.keeper.budget - beside - self.fixed() - self.keeper.others(self)
+            self.calm = self.keeper.budget - self.beside() - self.fixed() - self.keeper.others(self)
 
     def _give_back(self, ahead: int = 0) -> None:
         """Copies to the host have had their time: gives back their memory as far as others need it."""

@@ -66,8 +66,8 @@ class Keeper:
         self.most = 0
         self.glue: int | None = None
         """Bytes between the units, as the plan found them."""
-        self.known = 0
-        """Bytes held by a call that followed the plan and was found to leave enough room for its passes."""
+        self.known: tuple[int, int] | None = None
+        """How many units were let go and how many bytes held by a call that followed the plan and had enough room."""
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
         self._plan: list[tuple[Any, Fate]] = []
@@ -167,7 +167,7 @@ class Keeper:
 
     def learn_plan(self, frame: Frame, fates: list[Fate]) -> None:
         if len(frame.signatures) == len(fates):
-            self.known = 0
+            self.known = None
             self._plan = list(zip(frame.signatures, fates, strict=True))
 
     @contextlib.contextmanager

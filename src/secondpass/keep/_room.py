@@ -19,7 +19,7 @@ _STEPS = 16  # in which a unit of many layers may be made leaner
 
 def make_room(frame: Any, running: Run) -> None:
     """While a forward runs whose sizes are not known: other runs give way before the budget is passed."""
-    budget = frame.keeper.budget - frame.reserve()  # comparing takes some room too
+    budget = frame.keeper.budget - frame.beside()
     if frame.busy or frame.held + frame.fixed() + frame.keeper.others(frame) <= budget:
         return
     frame.busy = True
@@ -59,11 +59,11 @@ def settle_budget(frame: Any) -> None:
         if others and _need(frame, runs) > budget - others:
             frame.keeper.press(frame)
             others = frame.keeper.others(frame)
-        if frame.follows and not others and 0 < frame.held + frame.fixed() <= frame.keeper.known:
-            return
-        if frame.follows and _need(frame, runs) <= budget - others:
-            frame.keeper.known = max(frame.keeper.known, frame.held + frame.fixed())
-            return  # as planned: what the plan let go is gone, so another choice could only lose
+        if frame.follows:
+            known = (sum(run.mode == "recompute" for run in runs), frame.held + frame.fixed())
+            if (not others and known == frame.keeper.known) or _need(frame, runs) <= budget - others:
+                frame.keeper.known = known
+                return  # as planned: what the plan let go is gone, so another choice could only lose
         for level in (FULL, FAST, SLIM, HALVES):
             costs, fixed = _costs(frame, runs, level), _fixed(frame, level)
             held = choose(costs, fixed, budget - others)
@@ -189,7 +189,7 @@ def _lean(
     """Is it better to make the results of some layers again than whole units?"""
     if level == FULL or (held is not None and len(held) == len(costs)) or not any(cost.leaner for cost in costs):
         return None
-    forward = frame.fixed() + frame.largest + 2 * frame.edge
+    forward = frame.fixed() + frame.largest + 2 * frame.edge  # as `beside` will have it
     tried = [
         choose_lean(some, _fixed(frame, level), forward, budget) for some in (costs, _costs(frame, runs, level, True))
     ]

@@ -79,18 +79,20 @@ class Released:
         """Lets go of everything but aliases of parameters and arguments.
 
         To `remember` a few values of some buffers: a forward that cannot be repeated shall not give wrong gradients.
+        Otherwise it will not be repeated, and who asks is told why: then aliases need not be told from the rest.
         """
         for count, (at, node) in enumerate(nodes.items()):
             for number, (name, place, handle) in enumerate(slots(node)):
                 if _ours(handle):
                     continue
-                value = saved(node, name, place)
-                # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
-                if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
-                    continue
-                if remember and (len(nodes) < _SAMPLES or count % (len(nodes) // _SAMPLES) == 0):
-                    self._samples[at, number] = sample(value).clone()
-                del value
+                if remember:
+                    value = saved(node, name, place)
+                    # A buffer that was written to since has value None here: it stays, and PyTorch will say so.
+                    if value is None or elsewhere(value) or storage_of(value)[0] in fixed:
+                        continue
+                    if len(nodes) < _SAMPLES or count % (len(nodes) // _SAMPLES) == 0:
+                        self._samples[at, number] = sample(value).clone()
+                    del value
                 if hook(handle, _Numbered((at, number)), self._read):
                     self._names[at] = node.name()
 

@@ -46,7 +46,7 @@ def competitors(task: Task, full: int, few: bool) -> dict[str, Step]:
     if not few or task.device == "cuda":
         steps["save_on_cpu"] = task.on_cpu
     steps["keep, policy retain"] = task.kept(policy="retain")
-    for share in (0.5, 0.3) if few else (0.75, 0.5, 0.3, 0.2):
+    for share in (0.5, 0.3) if few else (0.75, 0.5, 0.3, 0.19):  # the last one is the peak of checkpoints
         step = task.kept(budget=int(full * share))
         with contextlib.suppress(secondpass.keep.BudgetError):  # small models have few blocks
             step()

@@ -68,6 +68,13 @@ def test_a_mask_comes_back(share):
     assert found.rest == tensor.numel() // 8
 
 
+def test_a_mask_of_other_bytes():
+    tensor = torch.arange(16, dtype=torch.uint8).view(torch.bool)
+    found = Mask(16)
+    found.take(tensor)
+    assert torch.equal(found.make([]), torch.arange(16) != 0)
+
+
 class Masking(nn.Module):
     def __init__(self):
         super().__init__()

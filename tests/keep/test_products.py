@@ -152,7 +152,7 @@ def test_the_ledger_tells():
     _, kept = lean()
     out = kept(torch.randn(4, 8))
     (line, *_) = kept.ledger().lines
-    assert line.why == "within the budget, without 1 results of layers"
+    assert line.why == "within the budget, 1 layer made again"
     assert line.held < line.bytes / 2
     before = kept.ledger().held
     out.sum().backward()

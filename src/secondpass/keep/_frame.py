@@ -4,7 +4,7 @@
 NOTE [ The life of a frame ]
 1. The nodes behind the call's outputs hold the frame, tokens hold runs, runs hold the frame. It holds none of them,
    so it dies with the graph: see NOTE [ A part of the graph ].
-2. It is finished when an optimizer has changed one of its parameters, when the number of passes is reached that
+2. It is finished when optimizers have changed all of its parameters, when the number of passes is reached that
    earlier frames had, when the same function is called again after that, or when it is closed. A finished frame
    lets go of its buffers; a pass that comes nevertheless makes them again.
 3. The frame holds the kept function, so that passes work after the user has dropped it. A module that stores tensors
@@ -28,7 +28,7 @@ from ._offload import Traffic
 from ._part import Part, mark
 from ._replay import replaying
 from ._run import Run
-from ._state import Surroundings, severed
+from ._state import Surroundings, outdated, severed
 from ._tree import tensors
 from ._unit import Unit
 
@@ -66,7 +66,6 @@ class Frame(Part):
         self.last_pass = False
         self._let_go: weakref.ref[Released] | None = None  # its buffers' hooks hold it, and it holds this frame
         self.busy = False
-        self._stepped: set[int] = set()
         self.signatures: list[Any] = []
         self.follows = True
         """So far this call has the sizes of the one that the plan was made for."""
@@ -284,7 +283,8 @@ class Frame(Part):
         for run in self.live():
             host = run.on_host
             state = "host" if host else "held" if run.held else "freed" if self.finished else "recompute"
-            why = f"{run.reason}, without {len(run.left_out)} results of layers" if run.left_out else run.reason
+            layers = len(run.left_out)
+            why = f"{run.reason}, {layers} layer{'s' if layers > 1 else ''} made again" if layers else run.reason
             found.append(Line(number, run.unit.name, state, run.bytes, run.held, host, run.recomputes, why))
         loose = weigh(self.nodes(), self.own_memory() | set(self.boundary)) + self._boundary_bytes
         released = self._released()
@@ -297,12 +297,11 @@ class Frame(Part):
         """An optimizer has changed some parameters: no pass that needs the old ones can be right any more."""
         if self.finished is not None or not any(id(v) in parameters and v._version != n for v, n in self.versions):
             return
-        self._stepped |= parameters
-        if all(id(value) in self._stepped for value, _ in self.versions if value.requires_grad):
+        if outdated(self.versions):
             self.keeper.optimized = True
             self.conclude("an optimizer changed its parameters", for_good=True)
             return
-        # The others may still be walked alone: units that are as they were can be made again.
+        # What depends on the others may still be walked: units that are as they were can be made again.
         for run in self.live():
-            if run.changed() and not self.in_pass:
+            if run.outdated() and not self.in_pass:
                 run.forget("an optimizer changed its parameters", for_good=True)

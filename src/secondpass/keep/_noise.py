@@ -70,7 +70,8 @@ class Mask(Noise):
         """The device, while the bits are on the host."""
 
     def take(self, tensor: torch.Tensor) -> bool:
-        rows = tensor.detach().as_strided((tensor.numel(),), (1,), 0).view(torch.uint8).view(_BITS, -1)
+        flat = tensor.detach().as_strided((tensor.numel(),), (1,), 0).view(torch.uint8)
+        rows = flat.ne(0).view(torch.uint8).view(_BITS, -1)  # memory seen as booleans may hold more than ones
         rows = rows[:4] | (rows[4:] << 4)
         rows = rows[:2] | (rows[2:] << 2)
         self._bits = rows[0] | (rows[1] << 1)

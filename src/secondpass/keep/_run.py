@@ -16,7 +16,7 @@ from ._graph import elsewhere, storage_of
 from ._noise import Mask
 from ._offload import Host
 from ._replay import describe
-from ._state import Surroundings, severed
+from ._state import Surroundings, outdated, severed
 from ._tree import tensors
 from ._unit import Unit
 
@@ -252,8 +252,9 @@ class Run(Buffers):
             raise changed(describe(entry), entry.version, data._version)
         return data
 
-    def changed(self) -> bool:
-        return any(value._version != version for value, version in self.versions)
+    def outdated(self) -> bool:
+        """No pass through it can be right any more."""
+        return outdated(self.versions)
 
     def end_pass(self) -> None:
         """A pass is over: what was made again for it goes, unless it is to stay."""

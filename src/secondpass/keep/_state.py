@@ -26,7 +26,7 @@ from torch import nn
 from ._dice import Dice
 from ._tree import map_leaves, tensors
 
-__all__ = ["Habits", "Surroundings", "severed"]
+__all__ = ["Habits", "Surroundings", "outdated", "severed"]
 
 _CONTAINERS = (list, dict, set, deque)
 _OWN = frozenset(vars(nn.Module()))  # parameters, buffers, hooks: the bookkeeping of every module
@@ -42,6 +42,12 @@ def _sever(leaf: Any) -> Any:
         return leaf
     fresh = leaf.detach()
     return fresh.requires_grad_() if leaf.requires_grad else fresh
+
+
+def outdated(versions: list[tuple[torch.Tensor, int]]) -> bool:
+    """Have all parameters changed since? While some have not, passes that need only those can still be right."""
+    trained = [pair for pair in versions if isinstance(pair[0], nn.Parameter) and pair[0].requires_grad]
+    return bool(trained) and all(value._version != version for value, version in trained)
 
 
 class Habits:

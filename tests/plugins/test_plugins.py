@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -187,7 +188,9 @@ def test_pytest_explains_and_warns(tmp_path):
     assert "2 failed, 1 passed" in strict.stdout, strict.stdout
 
     unasked = run(tmp_path, PYTEST, arguments=plain)
-    assert "secondpass" not in unasked.stdout.lower()
+    assert "1 failed, 2 passed" in unasked.stdout
+    # By what we would say, not by our name: the path of the checkout may hold it.
+    assert not re.search(r"\bSP\d{3}\b|SecondPassWarning", unasked.stdout), unasked.stdout
 
 
 def test_pytest_plugin_loads_no_torch(tmp_path):

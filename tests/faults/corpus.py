@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From hosts to verified mutants and twins, with their keys.
+
+Nothing is taken on trust: a mutant counts only if a plain run shows its fault, and its places are those that the oracle saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .host import Host
+from .operators import Change, Operator, operators
+from .pool import Cache, Pool, Worker
+from .program import Mutant, Program
+
+__all__ = ["Case", "Corpus", "close", "numbers", "sealed"]
+
+HERE = Path(__file__).parent
+SITES, TWINS = 3, 1
+"""How many mutants and twins of one operator one host may give: programs with many calls must not make up the table."""
+SLOW = 12.0
+"""Seconds after which a host is too long for a benchmark of thousands."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A verified program with its key, in the format of tests/cases."""
+
+    mutant: Mutant
+    key: dict[str, Any]
+    host: Program
+    result: list[float]
+
+    @property
+    def name(self) -> str:
+        return self.mutant.name
+
+    @property
+    def clean(self) -> bool:
+        return self.mutant.cause == "clean"
+
+    @property
+    def sealed(self) -> bool:
+        return sealed(self.mutant.host) or sealed(self.mutant.operator)
+
+
+def sealed(name: str) -> bool:
+    """Whether a host or an operator belongs to the part that nobody looks into."""
+    return hashlib.sha256(name.encode()).digest()[0] < 80
+
+
+def numbers(out: str) -> list[float] | None:
+    """The numbers of the last RESULT line."""
+    lines = [r for r in out.splitlines() if r.startswith("RESULT")]
+    try:
+        return [float(x) for x in lines[-1].split()[1:]] if lines else None
+    except ValueError:
+        return None
+
+
+def close(a: list[float] | None, b: list[float] | None) -> bool:
+    """Whether two results are the same training."""
+    return (
+        a is not None
+        and b is not None
+        and len(a) == len(b)
+        and all(math.isclose(x, y, rel_tol=2e-4, abs_tol=2e-5) for x, y in zip(a, b, strict=True))
+    )
+
+
+class Corpus:
+    """Hosts of some folders, and what operators make of them."""
+
+    def __init__(self, hosts: list[Program], pool: Pool, cache: Cache, say: Callable[[str], None]) -> None:
+        self.programs, self.pool, self.cache, self.say = hosts, pool, cache, say
+        self.dropped: Counter[tuple[str, str]] = Counter()
+        """Mutants that were made and did not count, by operator and reason."""
+
+    # -- hosts -----------------------------------------------------------------------------------------------------------
+
+    def _host(self, worker: Worker, program: Program) -> tuple[Host | None, str]:
+        plain = self.ask(worker, program, "plain")
+        if plain["status"] == "timeout" or plain.get("seconds", 0) > SLOW:
+            return None, f"runs for more than {SLOW:.0f} s; make it smaller"
+        if plain["status"] != "ok":
+            missing = "No module named" in plain.get("message", "")
+            return None, f"{'needs a package: ' if missing else 'fails by itself: '}{plain.get('message', plain['status'])}"
+        result = numbers(plain["out"])
+        if result is None:
+            return None, "prints no RESULT line with numbers"
+        seen = self.ask(worker, program, "survey")
+        if seen["status"] != "ok" or not close(numbers(seen["out"]), result):
+            return None, f"cannot be surveyed: {seen.get('message', seen['status'])}"
+        if not any(e["what"] == "pass" for e in seen["events"]):
+            return None, "makes no backward pass"
+        return Host(program, seen, result), ""
+
+    def ask(self, worker: Worker, program: Program, mode: str, **request: Any) -> dict[str, Any]:
+        """A run, or what came of it the last time."""
+        parts = (_INSIDE, _torch(), mode, repr(sorted(request.items())), program.digest)
+        found: dict[str, Any] = self.cache.get(*parts, make=lambda: worker.ask(program, mode, **request))
+        return found
+
+    # -- mutants ---------------------------------------------------------------------------------------------------------
+
+    def cases(
+        self, only: Callable[[Operator], bool] = lambda o: True, done: Callable[[], None] = lambda: None
+    ) -> Iterator[Case]:
+        """Every verified mutant and twin, a few of each operator for each host; `done` is called after every host."""
+        for program, (host, why) in self.pool.map(self._host, self.programs):
+            if host is None:
+                self.say(f"{program.name}: {why}")
+            else:
+                yield from self._of(host, only)
+            done()
+
+    def _of(self, host: Host, only: Callable[[Operator], bool]) -> Iterator[Case]:
+        jobs = []
+        for operator in filter(only, operators().values()):
+            jobs += [(host, operator, m, c, False) for m, c in operator.of(host)]
+            jobs += [(host, operator, m, c, True) for m, c in operator.of(host, twins=True)]
+        if not jobs:
+            self.say(f"{host.name}: no operator fits")
+        taken: Counter[tuple[str, bool]] = Counter()
+        for (_, operator, mutant, _, twin), (key, why) in self.pool.map(self._verify, jobs):
+            if key is None:
+                self.dropped[f"{operator.name}{' twin' if twin else ''}", why] += 1
+            elif taken[operator.name, twin] < (TWINS if twin else SITES):
+                taken[operator.name, twin] += 1
+                yield Case(mutant, key, host.program, host.result)
+
+    def _verify(self, worker: Worker, job: Any) -> tuple[dict[str, Any] | None, str]:
+        host, operator, mutant, change, twin = job
+        if twin:
+            return self._twin(worker, host, mutant, change)
+        return self.verify(worker, host, operator, mutant, change)
+
+    def _twin(self, worker: Worker, host: Host, mutant: Mutant, change: Change) -> tuple[dict[str, Any] | None, str]:
+        ran = self.ask(worker, mutant.program, "plain")
+        if ran["status"] != "ok" or numbers(ran["out"]) is None:
+            return None, "does not run"
+        if change.shows == "needed":
+            files = {f: t.replace("retain_graph=True, ", "").replace(", retain_graph=True", "") for f, t in mutant.program.files.items()}
+            files = {f: t.replace("retain_graph=True", "") for f, t in files.items()}
+            without = self.ask(worker, replace(mutant.program, files=files), "plain")
+            if without["error"] != "backward-twice":
+                return None, "would run without"
+        return {"cause": "clean", "error": "none"}, ""
+
+    def verify(
+        self, worker: Worker, host: Host, operator: Operator, mutant: Mutant, change: Change
+    ) -> tuple[dict[str, Any] | None, str]:
+        """The key of a mutant whose fault shows, or the reason why it does not count."""
+        program = mutant.program
+        probe = self._probe(host) if change.shows == "alive" else ()
+        ran = self.ask(worker, program, "plain", **({"probe": probe} if probe else {}))
+        if ran["status"] not in ("ok", "error"):
+            return None, ran["status"]
+        error = ran["error"]
+        swallowed = "swallowed" in change.error
+        wanted = "none" if swallowed else error
+        if error != wanted or (not swallowed and error not in change.error):
+            return None, "no fault" if error == "none" else f"another error: {error}"
+        failed = mutant.lines.get("failed", ())
+        if error != "none":
+            place = tuple(ran["stack"][0]) if ran["stack"] else None
+            if place is None or (failed and place not in failed):
+                return None, "fails elsewhere"
+            failed = (place,)
+        seen: dict[str, Any] = {}
+        if swallowed or (error in ("backward-twice", "inplace") and operator.cause != "freed-access"):
+            seen = self.ask(worker, program, "oracle", tags=[list(t) for t in mutant.tags])
+            if seen.get("met") != error and not (swallowed and seen.get("met") not in (None, "none")):
+                return None, "the oracle does not meet it"
+        if error == "none":
+            why = self._silent(worker, host, mutant, change, ran, seen)
+            if why:
+                return None, why
+        if (seen or change.shows == "unreached") and not operator.holds(seen):
+            return None, "another fault"
+        built = seen.get("built", ()) if seen and change.placed else mutant.lines.get("built", ())
+        freed = seen.get("freed", ()) if seen and change.placed else mutant.lines.get("freed", ())
+        names = {*change.carrier, *seen.get("names", ())} if change.named else set()
+        return {
+            "cause": [mutant.cause, *change.also] if change.also else mutant.cause,
+            "error": seen.get("met", error) if swallowed else error,
+            "carrier": sorted(names),
+            "built": sorted({tuple(p) for p in (*built, *(mutant.lines.get("built", ())))}),
+            "freed": sorted({tuple(p) for p in freed}),
+            "failed": sorted({tuple(p) for p in failed}),
+            "remedy": list(change.remedy),
+        }, ""
+
+    def _silent(
+        self, worker: Worker, host: Host, mutant: Mutant, change: Change, ran: dict[str, Any], seen: dict[str, Any]
+    ) -> str:
+        """Why a silent fault does not show; "" if it does."""
+        result = numbers(ran["out"])
+        if result is None:
+            return "no result"
+        same = len(result) == len(host.result) and all(map(math.isclose, result, host.result))
+        if change.shows == "same":
+            return "" if same else "another result"
+        if change.shows == "alive":
+            before = self.ask(worker, host.program, "plain", probe=self._probe(host))["alive"]
+            return "" if ran["alive"] and max(ran["alive"]) >= max(before) + 4 else "nothing more is alive"
+        if change.shows == "unreached":
+            survey = self.ask(worker, mutant.program, "survey")
+            seen["unreached"] = sorted(_unreached(survey.get("events", ())))
+            if len(seen["unreached"]) <= len(_unreached(host.events)):
+                return "every parameter is reached"
+        return "no difference" if same else ""
+
+    def _probe(self, host: Host) -> tuple[int, ...]:
+        count = sum(e["what"] == "pass" for e in host.events)
+        return (count // 2, count - 1)
+
+
+def _unreached(events: Any) -> set[int]:
+    owned: set[int] = set()
+    filled: set[int] = set()
+    for e in events:
+        if e["what"] == "step":
+            owned |= set(e["leaves"])
+            filled |= set(e["filled"])
+    return owned - filled
+
+
+def _digest(*files: Path) -> str:
+    return hashlib.sha256(b"\0".join(f.read_bytes() for f in files)).hexdigest()[:16]
+
+
+_INSIDE = _digest(HERE / "inside.py")
+
+
+def _torch() -> str:
+    from importlib.metadata import version
+
+    return version("torch")

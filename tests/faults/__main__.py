@@ -34,7 +34,9 @@ def main(words: list[str] | None = None) -> int:
     console = Console(stderr=True)
     programs = hosts(options.hosts)
     if not programs:
-        console.print(f"no host in {', '.join(map(str, options.hosts))}: a host is a .py file, or a folder with a main.py")
+        console.print(
+            f"no host in {', '.join(map(str, options.hosts))}: a host is a .py file, or a folder with a main.py"
+        )
         return 2
     unknown = [o for o in options.operator if o not in operators()]
     if unknown:
@@ -46,7 +48,9 @@ def main(words: list[str] | None = None) -> int:
     if options.command:
         tools["command"] = command_tool(options.command)
     cache = Cache(options.cache)
-    bar = Progress(TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console)
+    bar = Progress(
+        TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+    )
     with Pool(options.jobs) as pool, bar:
         corpus = Corpus(programs, pool, cache, lambda text: bar.console.print(text, highlight=False, soft_wrap=True))
         cases = _cases(corpus, options, bar, len(programs))
@@ -105,13 +109,25 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     add("--tool", action="append", default=[], choices=list(TOOLS), help="ask only this one (default: all)")
     add("--command", metavar="LINE", help="ask another tool: a command with {program} and {out}, which writes JSON")
     add("--fix", type=int, default=300, metavar="N", help="how many programs fix is asked for (default: 300)")
-    add("--variants", type=int, default=300, metavar="N", help="how many programs are told in other words (default: 300)")
+    add(
+        "--variants",
+        type=int,
+        default=300,
+        metavar="N",
+        help="how many programs are told in other words (default: 300)",
+    )
     add("--export", type=Path, metavar="FOLDER", help="write the open programs and their keys, and ask nobody")
     add("--json", type=Path, metavar="FILE", help="write totals, and the answers for the open part")
     add("--misses", metavar="TOOL", choices=list(TOOLS), help="list the open programs that a tool is wrong about")
     add("--dropped", action="store_true", help="list what was made and did not show its fault, by operator")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
-    add("--cache", type=Path, default=ROOT / ".faults", metavar="FOLDER", help="where answers are kept (default: .faults)")
+    add(
+        "--cache",
+        type=Path,
+        default=ROOT / ".faults",
+        metavar="FOLDER",
+        help="where answers are kept (default: .faults)",
+    )
     add("--only-open", action="store_true", help="leave the sealed part out")
     return parser.parse_args(words)
 
@@ -136,7 +152,7 @@ def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress, count: in
 def _ask(pool: Pool, cache: Cache, cases: list[Case], tools: Any, options: Any, bar: Progress) -> list[Row]:
     verdicts: dict[str, dict[str, Any]] = {c.name: {} for c in cases}
     for tool, ask in tools.items():
-        asked = cases[: options.fix] if tool == "fix" else cases
+        asked = cases[: options.fix] if tool in ("fix", "anomaly") else cases  # the others are quick
         asked = [c for c in asked if not (c.clean and tool in ("torch", "anomaly"))]
         task = bar.add_task(tool, total=len(asked))
 
@@ -200,7 +216,11 @@ def _survival(varied: list[Any], rows: list[Row]) -> str:
                     same = before["cause"] == verdict["cause"] and before["right"] == verdict["right"]
                     by[name][tool] += same or (not before["right"] and verdict["right"])
     tools = [t for t in ("run", "check") if any(c[f"{t} asked"] for c in by.values())]
-    lines = ["### In other words", "", "| variant | programs | " + " | ".join(f"{t}: same verdict" for t in tools) + " |"]
+    lines = [
+        "### In other words",
+        "",
+        "| variant | programs | " + " | ".join(f"{t}: same verdict" for t in tools) + " |",
+    ]
     lines.append("| --- | ---: |" + " ---: |" * len(tools))
     for name in [*sorted(k for k in by if k != "all"), "all"]:
         shares = [f"{100 * by[name][t] / by[name][f'{t} asked']:.0f}%" if by[name][f"{t} asked"] else "" for t in tools]
@@ -212,7 +232,9 @@ def _misses(rows: list[Row], tool: str) -> None:
     for case, verdicts in rows:
         verdict = verdicts.get(tool)
         if verdict is not None and not verdict["right"]:
-            print(f"{case.name}  [{case.mutant.cause}]  {', '.join(verdict['wrong'])}  said: {', '.join(map(str, verdict['said']))}")
+            print(
+                f"{case.name}  [{case.mutant.cause}]  {', '.join(verdict['wrong'])}  said: {', '.join(map(str, verdict['said']))}"
+            )
 
 
 def _short(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -216,7 +216,7 @@ class Host:
         text = self.program.files[self._files[before]]
         start, end = self.rows(*statements)
         old, new = self.indent(statements[0]), self.indent(before)
-        rows = [r[len(old) :] if r.startswith(old) else r for r in text[start:end].rstrip("\n").split("\n")]
+        rows = [r.removeprefix(old) for r in text[start:end].rstrip("\n").split("\n")]
         return [self.before(before, *[new[:0] + r for r in rows]), self.delete(*statements)]
 
     # -- what people would call these things -----------------------------------------------------------------------------

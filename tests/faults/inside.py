@@ -91,13 +91,17 @@ class Execution:
 
 
 def engine(around: Any) -> None:
-    """Puts a function around every pass: `around(run, tensors, kwargs)`; `run()` makes it."""
+    """Puts a function around every pass: `around(run, roots, arguments)`; `run()` makes it.
+
+    The arguments are gradients, `retain_graph`, `create_graph`, inputs, and last whether gradients are accumulated.
+    """
     import torch.autograd.graph as graph
 
     real = graph._engine_run_backward
 
     def patched(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        return around(lambda: real(outputs, *args, **kwargs), outputs, args)
+        told = (*args, bool(kwargs.get("accumulate_grad")))
+        return around(lambda: real(outputs, *args, **kwargs), outputs, told)
 
     for module in (torch.autograd, graph):
         if getattr(module, "_engine_run_backward", None) is real:
@@ -217,7 +221,9 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             file = self.execution.folder / tail
             if file.is_file():
                 package = [str(file.parent)] if tail.name == "__init__.py" else None
-                return importlib.util.spec_from_file_location(name, file, loader=self, submodule_search_locations=package)
+                return importlib.util.spec_from_file_location(
+                    name, file, loader=self, submodule_search_locations=package
+                )
         return None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -249,6 +255,15 @@ class Instrumented(Execution):
         pass
 
 
+def items_of(value: Any) -> list[Any]:
+    """What a sequence holds, without its own methods: they may be the program's, instrumented as well."""
+    base = next(b for b in (list, tuple, deque, set) if isinstance(value, b))
+    found = []
+    for item in base.__iter__(value):  # not `list(...)`, which asks for a length
+        found.append(item)
+    return found
+
+
 def tensors_in(value: Any, depth: int = 3) -> list[torch.Tensor]:
     """The tensors in a value, those in containers and plain objects too."""
     if isinstance(value, torch.Tensor):
@@ -256,9 +271,9 @@ def tensors_in(value: Any, depth: int = 3) -> list[torch.Tensor]:
     if depth == 0 or isinstance(value, (str, bytes, int, float, type(None), torch.nn.Module, type, ModuleType)):
         return []
     if isinstance(value, dict):
-        parts = list(value.values())
+        parts = [*dict.values(value)]
     elif isinstance(value, (list, tuple, set, deque)):
-        parts = list(value)
+        parts = items_of(value)
     elif callable(value) or isinstance(value, torch.optim.Optimizer):
         return []
     else:
@@ -427,6 +442,16 @@ class _Oracle(Instrumented):
         pairs = ((self.user(f), int(n)) for f, n in _FRAME.findall(text))
         return {(f, n) for f, n in pairs if f is not None}
 
+    def recurs(self, elder: set[Any], new: list[Any]) -> bool:
+        """Whether what is newly made at an old value's own place was made from the old value."""
+        places = {p for n in elder if (p := self.innermost(n)) is not None}
+        return any(self.innermost(n) in places and _behind([n]) & elder for n in new)
+
+    def innermost(self, node: Any) -> tuple[str, int] | None:
+        text = "\n".join(node.metadata.get("traceback_", ()))
+        pairs = [(self.user(f), int(n)) for f, n in _FRAME.findall(text)]
+        return next(((f, n) for f, n in reversed(pairs) if f is not None), None)
+
     def spelled(self, frame: FrameType | None, wanted: set[Any]) -> None:
         """The names by which the program reaches tensors that some nodes made."""
         seen: set[int] = set()
@@ -448,9 +473,9 @@ class _Oracle(Instrumented):
             return False
         parts: list[tuple[str, Any]]
         if isinstance(value, dict):
-            parts = [(f"{name}[...]", v) for v in list(value.values())[:300]]
+            parts = [(f"{name}[...]", v) for v in [*dict.values(value)][:300]]
         elif isinstance(value, (list, tuple, deque)):
-            parts = [(f"{name}[...]", v) for v in list(value)[:300]]
+            parts = [(f"{name}[...]", v) for v in items_of(value)[:300]]
             fields = getattr(value, "_fields", None)
             parts += [(f"{name}.{f}", getattr(value, f)) for f in fields or ()]
         elif isinstance(value, torch.nn.Module):
@@ -526,7 +551,7 @@ def oracle(folder: Path, tags: list[Site]) -> dict[str, Any]:
             if error_kind(str(error)) == "other":
                 raise
             met(record, frame, str(error))
-            if len(args) > 5 and args[5]:  # gradients are accumulated: nothing is returned
+            if args[-1]:  # nothing is returned
                 return ()
             raise _Enough from None
         self.passes.append(record)
@@ -547,7 +572,8 @@ def oracle(folder: Path, tags: list[Site]) -> dict[str, Any]:
         self.spelled(frame, heads)
         last = max((self.passes.index(p) for p in freed), default=-1)
         elder = {n for n in heads if self.carried.get(n, 0) <= last}
-        answer["recurs"] = any(e > last and _behind([n]) & elder for n, e in self.carried.items())
+        answer["recurs"] = self.recurs(elder, [n for n in walked if n not in shared])
+        answer["again"] = any(e > last for e in self.carried.values())
         answer["same_place"] = last >= 0 and self.passes[last]["stack"] == record["stack"]
         answer["steps_between"] = len(self.steps) - self.passes[last]["steps"] if last >= 0 else 0
         answer["tagged"], answer["shared"] = len(carried), len(shared)

@@ -34,12 +34,20 @@ Verdict = dict[str, Any]
 
 def _run(worker: Worker, case: Case) -> Answer:
     found = worker.ask(case.mutant.program, "command", command=["run", "--json", "../report.json", "main.py"], limit=60)
-    return {"findings": found.get("report", {}).get("findings"), "status": found["status"], "own": _own_fault(found["err"])}
+    return {
+        "findings": found.get("report", {}).get("findings"),
+        "status": found["status"],
+        "own": _own_fault(found["err"]),
+    }
 
 
 def _check(worker: Worker, case: Case) -> Answer:
     found = worker.ask(case.mutant.program, "command", command=["check", "--json", "../report.json", "."], limit=60)
-    return {"findings": found.get("report", {}).get("findings"), "status": found["status"], "own": _own_fault(found["err"])}
+    return {
+        "findings": found.get("report", {}).get("findings"),
+        "status": found["status"],
+        "own": _own_fault(found["err"]),
+    }
 
 
 def _fix(worker: Worker, case: Case) -> Answer:
@@ -60,8 +68,8 @@ def _fix(worker: Worker, case: Case) -> Answer:
 
 
 def _torch(worker: Worker, case: Case) -> Answer:
-    """PyTorch's own message: where it failed, and no more."""
-    ran = worker.ask(case.mutant.program, "plain")
+    """PyTorch's own message: where it failed, and no more. It was seen when the program was verified."""
+    ran = case.plain
     if ran["error"] in ("none", "exit") or not ran["stack"]:
         return {"findings": [], "status": "ok"}
     file, line = ran["stack"][0]
@@ -77,7 +85,9 @@ def _anomaly(worker: Worker, case: Case) -> Answer:
     ran = worker.ask(replace(program, files=files), "plain")
     if ran["error"] == "none" or not ran["stack"]:
         return {"findings": [], "status": "ok"}
-    lines = re.findall(r'File "(?:\./)?([\w./-]+\.py)", line (\d+)', ran["err"].partition("Traceback of forward call")[2])
+    lines = re.findall(
+        r'File "(?:\./)?([\w./-]+\.py)", line (\d+)', ran["err"].partition("Traceback of forward call")[2]
+    )
     own = [(f.replace("started.py", "main.py"), int(n)) for f, n in lines if f in files]
     stack = [(f.replace("started.py", "main.py"), n) for f, n in ran["stack"] if (f, n) != ("main.py", 5)]
     finding: dict[str, Any] = {"cause": ran["error"], "failed": {"file": stack[0][0], "line": stack[0][1]}}
@@ -110,7 +120,7 @@ def command_tool(command: str) -> Callable[[Worker, Case], Answer]:
 
 
 def _own_fault(text: str) -> bool:
-    return "fault of its own" in text or "Traceback (most recent call last):\n  File \"<frozen" in text
+    return "fault of its own" in text or 'Traceback (most recent call last):\n  File "<frozen' in text
 
 
 def answer(worker: Worker, cache_: Cache, tool: str, ask: Callable[[Worker, Case], Answer], case: Case) -> Answer:
@@ -147,14 +157,28 @@ def judge(tool: str, case: Case, found: Answer) -> Verdict:
         return {"right": False, "cause": False, "wrong": ["no report"], "said": []}
     said = [f.get("cause") for f in findings]
     if case.clean:
-        return {"right": not findings, "cause": not findings, "wrong": ["false alarm"] if findings else [], "said": said}
+        return {
+            "right": not findings,
+            "cause": not findings,
+            "wrong": ["false alarm"] if findings else [],
+            "said": said,
+        }
     if not findings:
         return {"right": False, "cause": False, "wrong": ["silent"], "said": said}
     if tool == "check":
         keys = [k for k in ("failed", "built") if case.key.get(k)]
-        good = [f for f in findings if f.get("cause") in _causes(case.key) and (not keys or any(_at(f.get(k), case.key[k]) for k in keys))]
+        good = [
+            f
+            for f in findings
+            if f.get("cause") in _causes(case.key) and (not keys or any(_at(f.get(k), case.key[k]) for k in keys))
+        ]
         named = any(f.get("cause") in _causes(case.key) for f in findings)
-        return {"right": bool(good), "cause": named, "wrong": [] if good else ["place" if named else "cause"], "said": said}
+        return {
+            "right": bool(good),
+            "cause": named,
+            "wrong": [] if good else ["place" if named else "cause"],
+            "said": said,
+        }
     marks = max((_marks(f, case.key) for f in findings), key=lambda m: (m["cause"], sum(m.values())))
     wrong = [k for k, v in marks.items() if not v]
     return {"right": not wrong, "cause": marks["cause"], "wrong": wrong, "said": said, "marks": marks}

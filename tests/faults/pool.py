@@ -87,9 +87,20 @@ class Worker:
         program.write(work / "program")
         try:
             done = subprocess.run(
-                command, cwd=work / "program", env=environment(), capture_output=True, text=True, timeout=limit, check=False
+                command,
+                cwd=work / "program",
+                env=environment(),
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                check=False,
             )
-            found: dict[str, Any] = {"status": "ok", "code": done.returncode, "out": done.stdout, "err": done.stderr[-4000:]}
+            found: dict[str, Any] = {
+                "status": "ok",
+                "code": done.returncode,
+                "out": done.stdout,
+                "err": done.stderr[-4000:],
+            }
         except subprocess.TimeoutExpired:
             found = {"status": "timeout", "code": None, "out": "", "err": ""}
         found["files"] = {n: (work / "program" / n).read_text(encoding="utf-8") for n in program.files}

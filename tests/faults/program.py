@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,9 @@ class Mutant:
 
     @property
     def name(self) -> str:
+        twin = "=twin" if self.cause == "clean" else ""
         tail = f"~{self.variant}" if self.variant else ""
-        return f"{self.host}/{self.operator}/{self.site}{tail}"
+        return f"{self.host}/{self.operator}{twin}/{self.site}{tail}"
 
 
 def apply(program: Program, edits: Iterable[Edit]) -> tuple[Program, dict[str, Any]] | None:
@@ -110,7 +112,7 @@ def apply(program: Program, edits: Iterable[Edit]) -> tuple[Program, dict[str, A
         by_file.setdefault(edit.file, []).append(edit)
     for file, some in by_file.items():
         some.sort(key=lambda e: (e.start, e.end))
-        if any(a.end > b.start for a, b in zip(some, some[1:], strict=False)):
+        if any(a.end > b.start for a, b in pairwise(some)):
             return None
         text = files[file]
         for edit in reversed(some):

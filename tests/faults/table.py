@@ -59,7 +59,11 @@ def markdown(rows: list[Row], title: str) -> str:
     sums = totals(rows)
     tools = {t for _, v in rows for t in v}
     columns = [c for c in _COLUMNS if c[1] in tools]
-    lines = [f"### {title}", "", "| cause | programs | " + " | ".join(c[0] for c in columns) + (" | fix: harmful |" if "fix" in tools else " |")]
+    lines = [
+        f"### {title}",
+        "",
+        "| cause | programs | " + " | ".join(c[0] for c in columns) + (" | fix: harmful |" if "fix" in tools else " |"),
+    ]
     lines.append("| --- | ---: |" + " ---: |" * (len(columns) + ("fix" in tools)))
     order = sorted(k for k in sums if k not in ("all faults", "clean"))
     for name in [*order, *(k for k in ("all faults", "clean") if k in sums)]:

@@ -69,11 +69,10 @@ def test_operators_and_hosts_are_many():
 
 def test_marks_say_where_things_are():
     program = Program("p", {"main.py": "a = 1\nb = ä(a)\nc = b\n"})
-    made = apply(program, [Edit("main.py", 10, 14, tagged("ä(a)")), Edit("main.py", 15, 15, line("failed"))])
-    assert made is not None
-    new, marks = made
-    assert new.files == program.files or new.files["main.py"] == "a = 1\nb = ä(a)\nc = b\n"
-    made = apply(program, [Edit("main.py", 0, 5, "x = 0\na = 1"), Edit("main.py", 10, 14, f"{line('built')}{tagged('f(a)')}")])
+    assert apply(program, [Edit("main.py", 10, 14, tagged("ä(a)"))]) is None  # nothing but marks
+    assert apply(program, [Edit("main.py", 0, 5, "x"), Edit("main.py", 3, 8, "y")]) is None  # they overlap
+    edits = [Edit("main.py", 0, 5, "x = 0\na = 1"), Edit("main.py", 10, 14, f"{line('built')}{tagged('f(a)')}")]
+    made = apply(program, edits)
     assert made is not None
     new, marks = made
     assert new.files["main.py"] == "x = 0\na = 1\nb = f(a)\nc = b\n"
@@ -83,7 +82,9 @@ def test_marks_say_where_things_are():
 
 def test_a_host_gives_mutants_with_true_keys(pool, tmp_path):
     corpus, said = corpus_of(pool, tmp_path, Program("small", {"main.py": SMALL.lstrip()}))
-    cases = list(corpus.cases(lambda o: o.name in ("undetached-state", "needless-retain", "kept-loss", "dropped-zero-grad")))
+    cases = list(
+        corpus.cases(lambda o: o.name in ("undetached-state", "needless-retain", "kept-loss", "dropped-zero-grad"))
+    )
     assert said == []
     by = {c.mutant.operator: c for c in cases if not c.clean}
     state = by["undetached-state"].key
@@ -125,12 +126,15 @@ def test_a_forked_run_says_what_a_real_one_says(tmp_path):
         forked = worker.ask(Program("p", {"main.py": text}), "command", command=asked)["report"]["findings"]
     finally:
         worker.close()
-    assert forked == real
+    for a, b in zip(forked, real, strict=True):
+        assert {k: a[k] for k in a if k != "facts"} == {k: b[k] for k in b if k != "facts"}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_variant_computes_the_same(pool, tmp_path, variant):
-    corpus, _ = corpus_of(pool, tmp_path, Program("small", {"main.py": SMALL.lstrip() + "\n\ndef unused():\n    return 1\n"}))
+    corpus, _ = corpus_of(
+        pool, tmp_path, Program("small", {"main.py": SMALL.lstrip() + "\n\ndef unused():\n    return 1\n"})
+    )
     case = next(c for c in corpus.cases(lambda o: o.name == "kept-loss") if not c.clean)
     made = vary(case.mutant, case.key, variant)
     assert made is not None
@@ -155,7 +159,8 @@ def test_the_sample_is_as_right_as_it_was(pool, tmp_path):
     cases = {c.name: c for c in corpus.cases(lambda o: o.name in wanted) if c.name in SAMPLE}
     assert set(cases) == set(SAMPLE)
     for (name, tools), found in pool.map(
-        lambda worker, item: {t: answer(worker, corpus.cache, t, TOOLS[t], cases[item[0]]) for t in item[1]}, SAMPLE.items()
+        lambda worker, item: {t: answer(worker, corpus.cache, t, TOOLS[t], cases[item[0]]) for t in item[1]},
+        SAMPLE.items(),
     ):
         for tool in tools:
             verdict = judge(tool, cases[name], found[tool])

@@ -105,7 +105,18 @@ def renamed(trees: Trees, key: Any) -> Names | None:
     import torch
 
     taken: set[str] = set(dir(__builtins__)) | {"self", "cls", "super", "forward", "setup"}
-    for kind in (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.nn.Sequential, dict, list, str, set, object, torch):
+    for kind in (
+        torch.Tensor,
+        torch.nn.Module,
+        torch.optim.Optimizer,
+        torch.nn.Sequential,
+        dict,
+        list,
+        str,
+        set,
+        object,
+        torch,
+    ):
         taken |= set(dir(kind))
     taken |= {f.removesuffix(".py") for f in trees}
     own: dict[str, None] = {}
@@ -121,7 +132,9 @@ def renamed(trees: Trees, key: Any) -> Names | None:
             elif isinstance(node, ast.keyword) and node.arg:
                 taken.add(node.arg)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                hook = isinstance(node, ast.FunctionDef) and node.name.startswith(("on_", "training_", "validation_", "configure_"))
+                hook = isinstance(node, ast.FunctionDef) and node.name.startswith(
+                    ("on_", "training_", "validation_", "configure_")
+                )
                 if node.decorator_list or hook:
                     taken.add(node.name)
                 own[node.name] = None
@@ -143,9 +156,9 @@ def renamed(trees: Trees, key: Any) -> Names | None:
                 node.attr = names[node.attr]
             elif isinstance(node, ast.arg) and node.arg in names:
                 node.arg = names[node.arg]
-            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
-                node.name = names[node.name]
-            elif isinstance(node, ast.alias) and node.name in names:
+            elif (isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names) or (
+                isinstance(node, ast.alias) and node.name in names
+            ):
                 node.name = names[node.name]
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 node.names = [names.get(n, n) for n in node.names]
@@ -202,14 +215,15 @@ def for_as_while(trees: Trees, key: Any) -> Names | None:
     count = 0
 
     class Change(ast.NodeTransformer):
-        def visit_For(self, node: ast.For) -> Any:  # noqa: N802
+        def visit_For(self, node: ast.For) -> Any:
             nonlocal count
             self.generic_visit(node)
             if node.orelse:
                 return node
             count += 1
             source = f"feed_{count}"
-            made = ast.parse(f"{source} = iter(0)\nwhile True:\n    try:\n        x = next({source})\n    except StopIteration:\n        break").body
+            head = f"{source} = iter(0)\nwhile True:\n    try:\n        x = next({source})\n    except StopIteration:"
+            made = ast.parse(f"{head}\n        break").body
             made[0].value.args = [node.iter]  # type: ignore[attr-defined]
             made[1].body[0].body[0].targets = [node.target]  # type: ignore[attr-defined]
             made[1].body += node.body  # type: ignore[attr-defined]
@@ -244,7 +258,7 @@ def _boxed(trees: Trees, key: Any, start: str, made: Callable[[str], str]) -> Na
         text = made(name)
 
         class Change(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name, name: str = name, text: str = text) -> Any:  # noqa: N802
+            def visit_Name(self, node: ast.Name, name: str = name, text: str = text) -> Any:
                 if node.id != name:
                     return node
                 new = ast.parse(text, mode="eval").body
@@ -276,7 +290,11 @@ def through_helper(trees: Trees, key: Any) -> Names | None:
     for tree in trees.values():
         here = 0
         for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Call)
+                and isinstance(node.value.func, ast.Attribute)
+            ):
                 call, func = node.value, node.value.func
                 if func.attr == "backward" and ast.unparse(func.value) not in _ENGINES:
                     node.value = ast.Call(ast.Name("send_back", ast.Load()), [func.value, *call.args], call.keywords)
@@ -297,5 +315,15 @@ _ENGINES = ("torch.autograd", "autograd", "self", "super()", "accelerator", "fab
 
 VARIANTS: dict[str, Callable[[Trees, Any], Names | None]] = {
     f.__name__.replace("_", "-"): f
-    for f in (renamed, in_function, in_class, second_file, for_as_while, list_as_deque, in_object, in_dict, through_helper)
+    for f in (
+        renamed,
+        in_function,
+        in_class,
+        second_file,
+        for_as_while,
+        list_as_deque,
+        in_object,
+        in_dict,
+        through_helper,
+    )
 }

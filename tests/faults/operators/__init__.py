@@ -13,6 +13,7 @@ is to be unsure of the answer.
 
 from __future__ import annotations
 
+import hashlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -89,14 +90,12 @@ class Operator:
                 shows=change.shows,
             )
             found.append((mutant, change))
-        return spread(found, TRIED)
+        return spread(found)[:TRIED]
 
 
-def spread(items: list[Any], most: int) -> list[Any]:
-    """Some of many, evenly."""
-    if len(items) <= most:
-        return items
-    return [items[i * len(items) // most] for i in range(most)]
+def spread(items: list[Any]) -> list[Any]:
+    """The same items in another order: any first few of them come from all over."""
+    return sorted(items, key=lambda pair: hashlib.sha256(pair[0].name.encode()).digest())
 
 
 def _parses(text: str) -> bool:

@@ -10,7 +10,20 @@ from ..host import Function, Host
 from ..program import Edit, tagged
 from . import Change
 
-STORES = {"append", "add", "push", "put", "extend", "appendleft", "enqueue", "insert", "store", "remember", "save", "setdefault"}
+STORES = {
+    "append",
+    "add",
+    "push",
+    "put",
+    "extend",
+    "appendleft",
+    "enqueue",
+    "insert",
+    "store",
+    "remember",
+    "save",
+    "setdefault",
+}
 
 
 def sites(host: Host, stored: bool) -> Iterator[tuple[str, ast.stmt, list[Edit], tuple[str, ...]]]:

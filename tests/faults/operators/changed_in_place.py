@@ -15,7 +15,21 @@ CAUSE = "inplace-change"
 REMEDY = ("clone", "other")
 
 _SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
-_METHODS = {"clamp", "relu", "mul", "add", "sub", "div", "tanh", "sigmoid", "exp", "masked_fill", "clamp_min", "abs", "sqrt"}
+_METHODS = {
+    "clamp",
+    "relu",
+    "mul",
+    "add",
+    "sub",
+    "div",
+    "tanh",
+    "sigmoid",
+    "exp",
+    "masked_fill",
+    "clamp_min",
+    "abs",
+    "sqrt",
+}
 
 
 def mutants(host: Host) -> Iterator[Change]:
@@ -85,5 +99,10 @@ def twins(host: Host) -> Iterator[Change]:
             left, target = value.left, statement.targets[0]
             names = isinstance(left, ast.Name) and isinstance(target, ast.Name)
             if names and host.fact(left).history and target.id not in ast.unparse(value.right):  # type: ignore[attr-defined]
-                rows = [f"{target.id} = {left.id}.clone()", f"{target.id} {_SIGNS[type(value.op)]} {host.text(value.right)}"]  # type: ignore[attr-defined]
-                yield Change(where(host, statement), (host.replace(statement, f"\n{host.indent(statement)}".join(rows)),))
+                rows = [
+                    f"{target.id} = {left.id}.clone()",
+                    f"{target.id} {_SIGNS[type(value.op)]} {host.text(value.right)}",
+                ]  # type: ignore[attr-defined]
+                yield Change(
+                    where(host, statement), (host.replace(statement, f"\n{host.indent(statement)}".join(rows)),)
+                )

@@ -18,7 +18,11 @@ CAUSE = "lost-history"
 
 def mutants(host: Host) -> Iterator[Change]:
     for statement in host.nodes(ast.Assign):
-        if with_history(host, statement) and host.alone(statement) and isinstance(statement.value, (ast.Call, ast.BinOp)):
+        if (
+            with_history(host, statement)
+            and host.alone(statement)
+            and isinstance(statement.value, (ast.Call, ast.BinOp))
+        ):
             new = f"{line('built')}with torch.no_grad():\n{host.indent(statement)}    {line('built')}{_inner(host, statement)}"
             yield Change(
                 where(host, statement),

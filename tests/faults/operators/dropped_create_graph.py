@@ -17,7 +17,11 @@ CAUSE = "missing-create-graph"
 def _sites(host: Host) -> Iterator[tuple[ast.Call, ast.keyword]]:
     for call in host.nodes(ast.Call):
         for keyword in call.keywords:
-            if keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True:
+            if (
+                keyword.arg == "create_graph"
+                and isinstance(keyword.value, ast.Constant)
+                and keyword.value.value is True
+            ):
                 if host.fact(call).count:
                     yield call, keyword
 

@@ -33,7 +33,9 @@ def mutants(host: Host) -> Iterator[Change]:
             theirs = host.fact(other.func.value)  # type: ignore[attr-defined]
             if own.optimizer is not None and theirs.optimizer not in (None, own.optimizer):
                 swapped = host.text(call).replace(host.text(call.func.value), text, 1)
-                yield Change(where(host, call, f"-{text}"), (host.replace(call, line("failed") + swapped), *marks), **fields)  # type: ignore[arg-type]
+                yield Change(
+                    where(host, call, f"-{text}"), (host.replace(call, line("failed") + swapped), *marks), **fields
+                )  # type: ignore[arg-type]
                 break
 
 

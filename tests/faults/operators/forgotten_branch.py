@@ -14,7 +14,13 @@ from ._blocks import terms_of, where
 from .cut_by_numbers import _reads
 
 CAUSE = "unreached-parameter"
-FIELDS = {"error": ("none",), "remedy": ("keep-history", "other", "reorder"), "named": False, "placed": False, "shows": "unreached"}
+FIELDS = {
+    "error": ("none",),
+    "remedy": ("keep-history", "other", "reorder"),
+    "named": False,
+    "placed": False,
+    "shows": "unreached",
+}
 
 
 def mutants(host: Host) -> Iterator[Change]:

@@ -26,7 +26,8 @@ def mutants(host: Host) -> Iterator[Change]:
             rows.append(f"{line('built')}{head}{tagged(value) if host.fact(s.value).history else value}{tail}")
         edits = [host.before(step, *rows), host.mark(step, line("freed")), *(host.delete(s) for s in between)]
         edits.append(host.mark(backward, line("failed")))
-        names = tuple(n for s in between for n in bound(s)) + (host.text(backward.value.func.value),)  # type: ignore[attr-defined]
+        root = host.text(backward.value.func.value)  # type: ignore[attr-defined]
+        names = (*(n for s in between for n in bound(s)), root)
         yield Change(
             where(host, step) + f"-{backward.lineno}-{file}",
             tuple(edits),

@@ -24,7 +24,7 @@ def mutants(host: Host) -> Iterator[Change]:
 
 
 def holds(seen: dict[str, Any]) -> bool:
-    return seen["recurs"]
+    return bool(seen["recurs"])
 
 
 def twins(host: Host) -> Iterator[Change]:

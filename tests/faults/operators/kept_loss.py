@@ -20,7 +20,8 @@ def mutants(host: Host) -> Iterator[Change]:
     for call, value in _numbers(host):
         statement = host.statement(call)
         added = isinstance(statement, ast.AugAssign) or (
-            isinstance(statement, ast.Assign) and set(bound(statement)) & {ast.unparse(n) for n in ast.walk(statement.value)}
+            isinstance(statement, ast.Assign)
+            and set(bound(statement)) & {ast.unparse(n) for n in ast.walk(statement.value)}
         )
         if not in_store(host, call) and not added:
             continue

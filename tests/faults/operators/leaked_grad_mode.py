@@ -18,7 +18,12 @@ CAUSE = "lost-history"
 
 def _blocks(host: Host) -> Iterator[ast.With]:
     for block in host.nodes(ast.With):
-        if is_no_grad(host, block) and len(block.items) == 1 and host.alone(block) and block.body[0].lineno > block.lineno:
+        if (
+            is_no_grad(host, block)
+            and len(block.items) == 1
+            and host.alone(block)
+            and block.body[0].lineno > block.lineno
+        ):
             yield block
 
 

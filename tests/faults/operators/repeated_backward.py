@@ -20,9 +20,7 @@ def mutants(host: Host) -> Iterator[Change]:
             continue
         root = host.text(call.func.value)  # type: ignore[attr-defined]
         again = f"{line('failed')}{tagged(root)}.backward()"
-        yield Change(
-            where(host, call), (host.after(statement, again),), remedy=("other", "recompute"), carrier=(root,)
-        )
+        yield Change(where(host, call), (host.after(statement, again),), remedy=("other", "recompute"), carrier=(root,))
         step = next_step(host, statement)
         if step is not None:
             edits = (host.after(step, again, host.text(step)),)

@@ -13,7 +13,13 @@ from . import Change
 from ._blocks import top, where
 
 CAUSE = "unreached-parameter"
-FIELDS = {"error": ("none",), "remedy": ("reorder", "other", "keep-history"), "named": False, "placed": False, "shows": "unreached"}
+FIELDS = {
+    "error": ("none",),
+    "remedy": ("reorder", "other", "keep-history"),
+    "named": False,
+    "placed": False,
+    "shows": "unreached",
+}
 
 
 def _sites(host: Host) -> Iterator[tuple[ast.Assign, str]]:

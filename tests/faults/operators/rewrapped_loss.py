@@ -32,7 +32,10 @@ def _sites(host: Host) -> Iterator[tuple[ast.Call, ast.stmt, str]]:
 def mutants(host: Host) -> Iterator[Change]:
     for i, (call, statement, root) in enumerate(_sites(host)):
         for way in (_WAYS[i % 3], _WAYS[(i + 1) % 3]):
-            edits = (host.before(statement, line("built") + line("failed") + way.format(root)), host.mark(statement, line("failed")))
+            edits = (
+                host.before(statement, line("built") + line("failed") + way.format(root)),
+                host.mark(statement, line("failed")),
+            )
             yield Change(
                 where(host, call, f"-{_WAYS.index(way)}"),
                 edits,

@@ -35,15 +35,16 @@ def mutants(host: Host) -> Iterator[Change]:
             ("", "0.0", f"{total} = {total} + {root}"),
             ("-plus", "0", f"{total} += {root}"),
         ):
-            edits = (host.before(loop, f"{total} = {start}"), host.replace(statement, f"{add}\n{host.indent(statement)}{sent}"))
+            edits = (
+                host.before(loop, f"{total} = {start}"),
+                host.replace(statement, f"{add}\n{host.indent(statement)}{sent}"),
+            )
             yield Change(where(host, call, note), edits, remedy=remedy, carrier=(total,))
         kept = fresh(host, "kept", "losses_so_far", "history")
         indent = host.indent(statement)
         new = f"{kept}.append({root})\n{indent}{line('failed')}{tagged(f'sum({kept})')}.backward()"
         edits = (host.before(loop, f"{kept} = []"), host.replace(statement, new))
-        yield Change(
-            where(host, call, "-list"), edits, remedy=remedy, carrier=(kept, root), also=("stored-history",)
-        )
+        yield Change(where(host, call, "-list"), edits, remedy=remedy, carrier=(kept, root), also=("stored-history",))
 
 
 def twins(host: Host) -> Iterator[Change]:

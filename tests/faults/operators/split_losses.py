@@ -20,9 +20,7 @@ def mutants(host: Host) -> Iterator[Change]:
         parts = [f"{_sent(host, t)}.backward()" for t in terms]
         new = f"\n{host.indent(statement)}".join([parts[0], *(f"{line('failed')}{p}" for p in parts[1:])])
         names = tuple(host.text(t) for t in terms if isinstance(t, (ast.Name, ast.Attribute)))
-        yield Change(
-            where(host, call), (host.replace(statement, new),), remedy=("combine-losses",), carrier=names
-        )
+        yield Change(where(host, call), (host.replace(statement, new),), remedy=("combine-losses",), carrier=names)
 
 
 def _sent(host: Host, term: ast.expr) -> str:

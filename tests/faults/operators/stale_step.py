@@ -12,7 +12,12 @@ from . import Change
 from ._blocks import fresh, last_clear, next_step, training_loop, where
 
 CAUSE = "stale-gradient"
-FIELDS = {"error": ("none",), "remedy": ("other", "recompute", "reorder", "add-zero-grad"), "named": False, "placed": False}
+FIELDS = {
+    "error": ("none",),
+    "remedy": ("other", "recompute", "reorder", "add-zero-grad"),
+    "named": False,
+    "placed": False,
+}
 
 
 def mutants(host: Host) -> Iterator[Change]:
@@ -25,7 +30,9 @@ def mutants(host: Host) -> Iterator[Change]:
     for clear, statement, step, loop in _windows(host):
         edits = _guarded(host, clear, statement, loop, 2)
         yield Change(
-            where(host, statement, "-skipped"), (*edits, host.mark(step, line("failed"))), **FIELDS  # type: ignore[arg-type]
+            where(host, statement, "-skipped"),
+            (*edits, host.mark(step, line("failed"))),
+            **FIELDS,  # type: ignore[arg-type]
         )
 
 

@@ -46,7 +46,7 @@ def _guard(host: Host, statements: list[ast.stmt]) -> Edit:
     start, end = host.rows(*statements)
     indent = host.indent(statements[0])
     rows = host.program.files[host.file(statements[0])][start:end].rstrip("\n").split("\n")
-    body = "".join(f"    {indent}{line('failed')}{r[len(indent):]}\n" for r in rows)
+    body = "".join(f"    {indent}{line('failed')}{r[len(indent) :]}\n" for r in rows)
     text = f"{indent}{line('failed')}try:\n{body}{indent}{line('failed')}except RuntimeError:\n{indent}    {line('failed')}continue\n"
     return Edit(host.file(statements[0]), start, end, text)
 

@@ -22,4 +22,4 @@ def mutants(host: Host) -> Iterator[Change]:
 
 def holds(seen: dict[str, Any]) -> bool:
     """Steps of different optimizers used the two passes, and the value was made anew for them."""
-    return bool(seen["players"]) and not seen["recurs"] and not seen["elder"]
+    return bool(seen["players"]) and not seen["recurs"] and not seen["same_place"]

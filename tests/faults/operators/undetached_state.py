@@ -19,8 +19,9 @@ def mutants(host: Host) -> Iterator[Change]:
 
 
 def holds(seen: dict[str, Any]) -> bool:
-    """The value that was met again went into the making of its own next value."""
-    return seen["recurs"] and not seen["players"]
+    """A value of an earlier iteration: it went into its own next value, or at least no container keeps several of them."""
+    stored = any("[...]" in name for name in seen["names"])
+    return (seen["recurs"] or (seen["again"] and not stored)) and not seen["players"]
 
 
 def twins(host: Host) -> Iterator[Change]:

@@ -20,7 +20,7 @@ def mutants(host: Host) -> Iterator[Change]:
 
 def holds(seen: dict[str, Any]) -> bool:
     """What was stored is met in a later pass, and is not what it was made from."""
-    return not seen["recurs"]
+    return not seen["recurs"] and not seen["players"]
 
 
 def twins(host: Host) -> Iterator[Change]:

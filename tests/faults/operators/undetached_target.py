@@ -15,11 +15,9 @@ CAUSE = "hoisted-forward"
 
 def mutants(host: Host) -> Iterator[Change]:
     for site, _, edits, names in sites(host, stored=False):
-        yield Change(
-            site, tuple(edits), remedy=("detach", "recompute"), carrier=names, also=("stored-history",)
-        )
+        yield Change(site, tuple(edits), remedy=("detach", "recompute"), carrier=names, also=("stored-history",))
 
 
 def holds(seen: dict[str, Any]) -> bool:
     """One value, made once, met by two passes of one player at one place."""
-    return not seen["players"] and not seen["recurs"] and seen["same_place"]
+    return not seen["players"] and not seen["recurs"] and not seen["again"] and seen["same_place"]

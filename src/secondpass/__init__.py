@@ -5,15 +5,19 @@ The public names are bound on first use: `import secondpass` loads neither torch
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .keep import backward, bptt, detach, grads, keep
+    from .session import explain, install, uninstall, watch
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "explain": "watch",
-    "install": "watch",
-    "uninstall": "watch",
-    "watch": "watch",
+    "explain": "session",
+    "install": "session",
+    "uninstall": "session",
+    "watch": "session",
     "backward": "keep",
     "bptt": "keep",
     "detach": "keep",
@@ -39,7 +43,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES[name]}")
-    # `watch` and `keep` are folders that can be called: see `_verb`.
+    # `keep` is a folder that can be called: see `_verb`.
     return home if name == _HOMES[name] else getattr(home, name)
 
 

@@ -3,9 +3,10 @@
 
 A cause is a module with a `CODE`, a `TITLE`, its `REMEDIES` (kinds, best first) and one of
 
-- `fits(reuse) -> bool` and `explain(reuse) -> Finding`, with a `RANK`: for passes that met spent history. Every such
-  meeting has one cause: the first, by rank, that fits.
+- `explain(meeting) -> Finding`: for passes that met freed history. Which cause a meeting has, the table of `rules` decides.
 - `diagnose(trace) -> findings`: for everything else.
+
+A cause that says the same as another, better, names it in `TELLS_FOR`: where both point at one thing, the other is silent.
 
 The name of the cause is the name of the file. Nothing here imports torch.
 """
@@ -20,7 +21,8 @@ from inspect import cleandoc
 from types import ModuleType
 
 from ..record import Failure, Finding, Place, Trace
-from ._reuse import reuses
+from .facts.meeting import meetings
+from .rules import decide
 from .swallowed_error import swallowed
 
 __all__ = ["CAUSES", "Cause", "diagnose", "find"]
@@ -45,7 +47,7 @@ class Cause:
 def _all() -> dict[str, Cause]:
     found = {}
     for info in pkgutil.iter_modules(__path__):
-        if info.name.startswith("_"):
+        if info.ispkg or info.name.startswith("_") or info.name == "rules":
             continue
         module = import_module(f"{__name__}.{info.name}")
         name = info.name.replace("_", "-")
@@ -85,28 +87,22 @@ def _swallowed(trace: Trace, caught: list[Failure]) -> list[Finding]:
 
 
 def _diagnosed(trace: Trace) -> list[Finding]:
-    causes = _all().values()
+    causes = _all()
     found: list[Finding] = []
-    ranked = sorted((c for c in causes if hasattr(c.module, "fits")), key=lambda c: c.module.RANK)
-    for reuse in reuses(trace):
-        cause = next((c for c in ranked if c.module.fits(reuse)), None)
-        if cause is not None:
-            found.append(cause.module.explain(reuse))
-    for cause in causes:
+    for meeting in meetings(trace):
+        found.append(causes[decide(meeting).cause].module.explain(meeting))
+    for cause in causes.values():
         if hasattr(cause.module, "diagnose"):
             found += cause.module.diagnose(trace)
-    return [f for f in found if not _told(f, found)]
+    return [f for f in found if not any(_tells(other, f) for other in found)]
 
 
-def _told(leak: Finding, found: list[Finding]) -> bool:
-    """Whether a leak is history that is walked again: it grows as well, but that has been said."""
-    if leak.cause != "graph-leak":
+def _tells(one: Finding, other: Finding) -> bool:
+    """Whether a finding has said what another says: history that is walked again grows as well."""
+    if other.cause not in getattr(_all()[one.cause].module, "TELLS_FOR", ()):
         return False
-    others = [f for f in found if f.cause == "silent-reuse"]
-    return any(
-        (f.carrier and leak.carrier and f.carrier.name == leak.carrier.name) or _line(f.built) == _line(leak.failed)
-        for f in others
-    )
+    same = one.carrier is not None and other.carrier is not None and one.carrier.name == other.carrier.name
+    return same or _line(one.built) == _line(other.failed)
 
 
 def _line(place: Place | None) -> tuple[str, int] | None:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Putting a finding together from what a cause has seen."""
+"""Putting findings together: sentences, evidence and places that all causes have in common."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..record import Carrier, Finding, Pass, Place, Remedy, Trace
-from ._reuse import Reuse
-from ._source import expression, source_of
+from ..record import Carrier, Failure, Finding, Pass, Place, Remedy, Trace
+from .facts.change import Change
+from .facts.lines import call_text, root_text
+from .facts.meeting import Meeting, count_of
+from .facts.names import Named
+from .rules import decide, why
 
-__all__ = ["about_reuse", "iterations", "pass_evidence", "quoted", "remedy"]
+__all__ = ["about_change", "about_meeting", "about_region", "iterations", "pass_evidence", "place_of", "quoted", "remedy", "size", "warning"]
 
 _SHOWN = 6
 
@@ -26,25 +29,19 @@ def remedy(
     return Remedy(kind, title, safe, why, target=target, place=place)
 
 
-def root_text(trace: Trace, one: Pass | None) -> str:
-    """What a pass starts from, as the source writes it."""
-    if one is None:
-        return ""
-    for place in one.stack:
-        source = source_of(trace, place)
-        text = expression(source.root(place.line)) if source is not None else ""
-        if text:
-            return text
-    return ""
+def size(count: int) -> str:
+    """Bytes for people."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
 
 
-def _call_text(trace: Trace, one: Pass) -> str:
-    source = source_of(trace, one.place)
-    if source is not None and one.place is not None:
-        text = source.text(one.place.line)
-        if text:
-            return text if len(text) <= 60 else text[:57] + "..."
-    return f"a {one.kind} pass"
+def place_of(place: Place | None) -> dict[str, Any] | None:
+    """A place as evidence and facts hold it."""
+    return {"file": place.file, "line": place.line, "function": place.function} if place is not None else None
 
 
 def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None) -> list[dict[str, Any]]:
@@ -55,8 +52,8 @@ def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None)
         if p.when <= upto and not p.nested:
             entry = {
                 "what": "pass",
-                "text": _call_text(trace, p),
-                "place": _place(p.place),
+                "text": call_text(trace, p),
+                "place": place_of(p.place),
                 "iteration": p.iteration,
                 "retain": p.retain,
                 "label": labels.get(p.when, ""),
@@ -65,79 +62,165 @@ def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None)
             events.append((p.when, entry))
     for s in trace.steps:
         if s.when <= upto:
-            name = s.optimizer or "optimizer"
-            events.append(
-                (
-                    s.when,
-                    {"what": "step", "text": f"{name}.step()", "place": _place(s.place), "when": s.when, "label": ""},
-                )
-            )
+            step = {
+                "what": "step",
+                "text": f"{s.optimizer or 'optimizer'}.step()",
+                "place": place_of(s.place),
+                "when": s.when,
+                "label": labels.get(s.when, ""),
+            }
+            events.append((s.when, step))
     events.sort(key=lambda e: e[0])
     important = [e for e in events if e[0] in labels]
     shown = sorted({e[0]: e for e in [*important, *events[-_SHOWN:]]}.items())
     return [e[1] for _, e in shown][-(_SHOWN + 1) :]
 
 
-def _place(place: Place | None) -> dict[str, Any] | None:
-    return {"file": place.file, "line": place.line, "function": place.function} if place is not None else None
-
-
-def iterations(reuse: Reuse) -> dict[str, Any]:
+def iterations(meeting: Meeting) -> dict[str, Any]:
     """In which iteration the reused part was built, freed and used, and the loop that counts them."""
     facts: dict[str, Any] = {}
-    freed, used = reuse.freed, reuse.used
-    loop = reuse.crossed or reuse.outside
+    freed, used = meeting.freed, meeting.used
+    loop = meeting.crossed or meeting.outside
     if loop is not None:
-
-        def count(loops: Any) -> int | None:
-            return next((x.count for x in loops or () if (x.file, x.line) == (loop.file, loop.line)), None)
-
-        facts["built_iteration"] = count(reuse.entry.loops)
-        facts["freed_iteration"] = count(freed.loops) if freed is not None else None
+        facts["built_iteration"] = count_of(meeting.entry.loops, loop)
+        facts["freed_iteration"] = count_of(freed.loops, loop) if freed is not None else None
         facts["used_iteration"] = loop.count
         facts["loop"] = {"file": loop.file, "line": loop.line}
-    elif reuse.same_site and freed is not None:
+    elif meeting.same_site and freed is not None:
         facts["freed_iteration"], facts["used_iteration"] = freed.iteration, used.iteration
     return {k: v for k, v in facts.items() if v is not None}
 
 
-def about_reuse(
-    code: str, cause: str, reuse: Reuse, message: str, carrier: Carrier | None, remedies: list[Remedy], **facts: Any
+def about_meeting(
+    code: str, cause: str, meeting: Meeting, message: str, carrier: Carrier | None, remedies: list[Remedy], **facts: Any
 ) -> Finding:
     """The finding of a cause of the backward-twice family."""
-    freed, used = reuse.freed, reuse.used
-    labels = {used.when: "failed"} | ({freed.when: "before" if reuse.changed else "freed"} if freed is not None else {})
-    evidence = pass_evidence(reuse.trace, used.when, labels)
+    freed, used, trace = meeting.freed, meeting.used, meeting.trace
+    labels = {used.when: "failed"}
+    if freed is not None:
+        labels[freed.when] = "before" if meeting.changed else "freed"
+    evidence = pass_evidence(trace, used.when, labels)
+    state = "not what it saved" if meeting.changed else "gone"
     evidence.append(
         {
             "what": "node",
-            "text": f"{reuse.node.op} is the first operation whose buffers are {'not what it saved' if reuse.changed else 'gone'}",
-            "op": reuse.node.op,
-            "place": _place(reuse.node.place),
+            "text": f"{meeting.node.op} is the first operation whose saved tensors are {state}",
+            "op": meeting.node.op,
+            "place": place_of(meeting.node.place),
         }
     )
-    built = reuse.place(reuse.entry, carrier.name if carrier is not None else "") or reuse.place(reuse.node)
+    named = Named(meeting)
+    built = named.place(meeting.entry, carrier.name if carrier is not None else "") or named.place(meeting.node)
     return Finding(
         code=code,
         cause=cause,
         severity="error",
         message=message,
-        failed=reuse.failure.place,
+        failed=meeting.failure.place,
         carrier=carrier,
         built=built,
         freed=freed.place if freed is not None else None,
         used=used.place,
         evidence=tuple(evidence),
         remedies=tuple(remedies),
-        sure=freed is not None and carrier is not None and reuse.trace.producer != "postmortem",
+        sure=freed is not None and carrier is not None and trace.producer != "postmortem",
         facts={
-            "root": root_text(reuse.trace, used),
-            "other_root": root_text(reuse.trace, freed),
-            "built_stack": [_place(p) for p in reuse.entry.stack],
-            "freed_stack": [_place(p) for p in freed.stack] if freed is not None else [],
-            "used_stack": [_place(p) for p in used.stack],
-            **({"changed": True} if reuse.changed else {}),
-            **iterations(reuse),
+            "root": root_text(trace, used),
+            "other_root": root_text(trace, freed),
+            "built_stack": [place_of(p) for p in meeting.entry.stack],
+            "freed_stack": [place_of(p) for p in freed.stack] if freed is not None else [],
+            "used_stack": [place_of(p) for p in used.stack],
+            "why": why(meeting, decide(meeting)),
+            **({"changed": True} if meeting.changed else {}),
+            **iterations(meeting),
             **facts,
         },
+    )
+
+
+def about_region(
+    code: str, cause: str, trace: Trace, failure: Failure, message: str, remedies: list[Remedy]
+) -> Finding:
+    """A finding about a pass over a compiled region."""
+    used: Pass | None = trace.at(failure.when)
+    compiled = [n for n in trace.nodes.values() if n.op.startswith("CompiledFunction")]
+    region = max(compiled, key=lambda n: n.number, default=None)
+    return Finding(
+        code,
+        cause,
+        "error",
+        message,
+        failed=failure.place,
+        built=region.place if region is not None else None,
+        used=failure.place,
+        evidence=tuple(pass_evidence(trace, failure.when, {failure.when: "failed"})),
+        remedies=tuple(remedies),
+        facts={"root": root_text(trace, used), "used_stack": [place_of(p) for p in failure.stack], "compiled": True},
+    )
+
+
+def about_change(code: str, cause: str, change: Change, message: str, remedies: list[Remedy]) -> Finding:
+    """The finding of an in-place error: built is the forward, freed is the writer."""
+    write, used = change.write, change.used
+    labels = {change.failure.when: "failed"}
+    if change.step is not None:
+        labels[change.step.when] = "changed"
+    evidence: list[dict[str, Any]] = pass_evidence(change.trace, change.failure.when, labels)
+    if change.node is not None:
+        op = change.node.op
+        evidence.append({"what": "node", "text": f"{op} saved it (as `{change.failure.saved}`)", "op": op})
+    if change.is_parameter:
+        carrier = change.carrier()
+    else:
+        name = write.target if write and write.target else next(iter(change.failure.names), "")
+        carrier = Carrier(name, "local") if name else None
+    return Finding(
+        code=code,
+        cause=cause,
+        severity="error",
+        message=message,
+        failed=change.failure.place,
+        carrier=carrier,
+        built=change.node.place if change.node is not None else None,
+        freed=write.place if write is not None else None,
+        used=used.place if used is not None else None,
+        evidence=tuple(evidence),
+        remedies=tuple(remedies),
+        sure=write is not None and write.place is not None,
+        facts={
+            "root": root_text(change.trace, used),
+            "writer": place_of(write.place) if write is not None else None,
+            "how": write.how if write is not None else "",
+            "used_stack": [place_of(p) for p in used.stack] if used is not None else [],
+            "built_stack": [place_of(p) for p in change.node.stack] if change.node is not None else [],
+        },
+    )
+
+
+def warning(
+    code: str,
+    cause: str,
+    message: str,
+    place: Place | None,
+    remedies: list[Remedy],
+    *,
+    carrier: Carrier | None = None,
+    evidence: list[dict[str, Any]] | None = None,
+    **facts: Any,
+) -> Finding:
+    """A finding about a program that did not fail: it points at the line to change."""
+    built, freed, used = facts.pop("built", None), facts.pop("freed", None), facts.pop("used", None)
+    return Finding(
+        code,
+        cause,
+        "warning",
+        message,
+        place,
+        carrier,
+        built,
+        freed,
+        used,
+        tuple(evidence or ()),
+        tuple(remedies),
+        facts=facts,
     )

@@ -78,41 +78,21 @@ in memory. It may run; what it minimizes is something else.
 from __future__ import annotations
 
 from ..record import Finding
-from ._finding import about_reuse, quoted, remedy, root_text
-from ._reuse import Reuse
+from ._finding import about_meeting, quoted, remedy
+from .facts.lines import root_text
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP105"
 TITLE = "an accumulator of losses keeps old graphs and is sent through again"
 REMEDIES = ("item", "combine-losses", "detach", "other")
-RANK = 40
 
 
-def fits(reuse: Reuse) -> bool:
-    """The old loss is only added to the new one, and the first pass had gone through it."""
-    if reuse.bound_all_along and not any(s.kind == "slot" for s in reuse.bound_all_along) and not reuse.recurs:
-        return False  # one and the same term in both sums: built once, not piled up
-    return (
-        reuse.later
-        and bool(reuse.new)
-        and (reuse.linear_to_root if not reuse.recurs else reuse.scaled_to_root)
-        and (reuse.entry_was_loss or reuse.added_again)
-    )
-
-
-def _one_each(reuse: Reuse) -> bool:
-    """Whether every turn of one loop adds one loss and makes one pass."""
-    freed, used, built = reuse.freed, reuse.used.loops, reuse.entry.loops
-    if freed is None or not freed.loops or not used or not built:
-        return False
-    a, b, c = freed.loops[0], used[0], built[0]
-    return (a.file, a.line) == (b.file, b.line) == (c.file, c.line) and b.count - a.count == 1
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """Either the accumulator is what goes through backward by mistake, or it should have started anew."""
-    carrier = reuse.carrier("then")
+    carrier = Named(meeting).carrier("then")
     name = carrier.name if carrier else ""
-    root = root_text(reuse.trace, reuse.used)
+    root = root_text(meeting.trace, meeting.used)
     shown = quoted(name, "the running sum")
     message = (
         f"{shown} still holds the losses of earlier iterations, whose graphs are gone, and is sent "
@@ -123,19 +103,34 @@ def explain(reuse: Reuse) -> Finding:
         f"start {shown} anew after every backward",
         "What has been through backward must not go through again: its gradients are already counted.",
         target=name,
-        place=reuse.entry.place,
+        place=meeting.entry.place,
     )
     number = remedy(
         "item",
         f"keep {shown} as a number and send only the new loss through backward",
         "An accumulator for reporting needs values, not history; `.item()` or `.detach()` gives them.",
         target=name,
-        place=reuse.entry.place,
+        place=meeting.entry.place,
     )
     # Several losses a pass are a sum that should start anew; one loss a pass is a log of them.
-    summed = (root == name or (name and root == name.rpartition(".")[2])) and not _one_each(reuse)
+    summed = (root == name or (name and root == name.rpartition(".")[2])) and not _one_each(meeting)
     # What is one term among others is there to be trained on.
-    summed = summed or reuse.one_term
-    return about_reuse(
-        CODE, "accumulated-loss", reuse, message, carrier, [own, number] if summed else [number, own], accumulator=name
-    )
+    summed = summed or _one_term(meeting)
+    remedies = [own, number] if summed else [number, own]
+    return about_meeting(CODE, "accumulated-loss", meeting, message, carrier, remedies, accumulator=name)
+
+
+def _one_each(meeting: Meeting) -> bool:
+    """Whether every turn of one loop adds one loss and makes one pass."""
+    freed, used, built = meeting.freed, meeting.used.loops, meeting.entry.loops
+    if freed is None or not freed.loops or not used or not built:
+        return False
+    a, b, c = freed.loops[0], used[0], built[0]
+    return (a.file, a.line) == (b.file, b.line) == (c.file, c.line) and b.count - a.count == 1
+
+
+def _one_term(meeting: Meeting) -> bool:
+    """Whether the root has new terms that do not come by way of what was added to the entry."""
+    sums = {n.number for n in meeting.way if n.place is not None and n.place == meeting.entry.place}
+    behind = {n.number for n in meeting.trace.history(*sums)}
+    return bool(sums) and any(n.number not in behind for n in meeting.fresh)

@@ -81,55 +81,47 @@ end the error and the memory of the model with it.
 from __future__ import annotations
 
 from ..record import Finding
-from ._finding import about_reuse, iterations, quoted, remedy
-from ._once import kept_once
-from ._reuse import Reuse
+from ._finding import about_meeting, iterations, quoted, remedy
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP103"
 TITLE = "a tensor with history is carried from one iteration to the next"
-REMEDIES = ("detach",)
-RANK = 60
+REMEDIES = ("detach", "recompute", "other")
 
 
-def fits(reuse: Reuse) -> bool:
-    """The entry was built by an earlier iteration (or call) of the code that uses it."""
-    if reuse.deepens and reuse.updated is not True:
-        return False  # layer upon layer of one forward, with a loss at each
-    if reuse.recurs:
-        return True
-    if reuse.crossed is not None:
-        return not kept_once(reuse)  # nothing is carried on: the one value is used again and again
-    if reuse.outside is not None or reuse.freed is None:
-        return False
-    if reuse.recalled:
-        return bool(reuse.fresh) and (reuse.built_in_call or (reuse.rebound and not reuse.bound_all_along))
-    return reuse.rebound and not reuse.bound_now
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """The values should go on, the history should not."""
-    carrier = reuse.carrier()
+    carrier = Named(meeting).carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a tensor")
-    when = iterations(reuse)
+    when = iterations(meeting)
     if "built_iteration" in when and "used_iteration" in when:
         span = f"the history of iteration {when['built_iteration']} into iteration {when['used_iteration']}"
     else:
         span = "the history of one iteration into the next"
     gone = (
         "and the weights it was made with have changed since"
-        if reuse.changed
+        if meeting.changed
         else "and a backward had already freed it"
     )
     message = f"{shown} carries {span}, {gone}."
-    remedies = [
-        remedy(
-            "detach",
-            f"detach {shown} where it goes from one iteration to the next",
-            "The next iteration needs its values, not its history: that part has been through backward.",
-            safe=True,
+    detach = remedy(
+        "detach",
+        f"detach {shown} where it goes from one iteration to the next",
+        "The next iteration needs its values, not its history: that part has been through backward.",
+        safe=True,
+        target=name,
+        place=meeting.entry.place,
+    )
+    if meeting.only_way:
+        leaf = next((meeting.trace.nodes[n].leaf or "" for n in sorted(meeting.alone, reverse=True)), "")
+        other = remedy(
+            "other",
+            f"compute {shown} from {quoted(leaf, 'its parameters')} anew in every iteration, or make one pass over all of them",
+            f"Nothing but {shown} leads to {quoted(leaf, 'these parameters')}: detached, they would not be trained any more.",
             target=name,
-            place=reuse.entry.place,
+            place=meeting.entry.place,
         )
-    ]
-    return about_reuse(CODE, "carried-state", reuse, message, carrier, remedies)
+        return about_meeting(CODE, "carried-state", meeting, message, carrier, [other])
+    return about_meeting(CODE, "carried-state", meeting, message, carrier, [detach])

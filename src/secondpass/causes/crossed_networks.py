@@ -80,48 +80,51 @@ two opposite losses.
 
 from __future__ import annotations
 
-from ..record import Finding, Owner
-from ._finding import about_reuse, quoted, remedy
-from ._reuse import Reuse
+from ..record import Finding, Pass
+from ._finding import about_meeting, quoted, remedy
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP106"
 TITLE = "one network's output goes through another network's backward and again through its own"
-REMEDIES = ("detach", "reorder", "recompute")
-RANK = 80
+REMEDIES = ("detach", "inputs", "reorder", "recompute")
 
 
-def _owners(reuse: Reuse, leaves: set[int]) -> list[Owner]:
-    return [o for o in reuse.trace.owners if leaves & set(o.leaves)]
+def _is_foreign(meeting: Meeting, one: Pass | None) -> bool | None:
+    """Whether a pass is for an optimizer that owns nothing of what lies behind the entries; None where it cannot be told."""
+    player = meeting.player(one)
+    if not player:
+        return None
+    return not any(meeting.through & set(o.leaves) for o in meeting.trace.owners if o.name in player)
 
 
-def fits(reuse: Reuse) -> bool:
-    """What both passes share belongs to one optimizer, while together they reach more than one."""
-    if len(reuse.trace.owners) < 2 or reuse.freed is None:
-        return False
-    shared = _owners(reuse, reuse.leaves)
-    reached = set(reuse.freed.walked or ()) | {n.number for n in reuse.walked.values() if n.leaf is not None}
-    return len(shared) == 1 and len(_owners(reuse, reached)) > 1
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """Cut where the pass that does not train the shared network meets its output."""
-    carrier = reuse.carrier()
+    carrier = Named(meeting).carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "one network's output")
-    freed = reuse.freed
+    freed = meeting.freed
     assert freed is not None
-    # The pass whose own network is not the shared one has no business in the shared graph.
-    first_reaches = _owners(reuse, set(freed.walked or ()))
-    foreign_first = len(first_reaches) > 1
-    where = freed if foreign_first else reuse.used
+    first, second = _is_foreign(meeting, freed), _is_foreign(meeting, meeting.used)
+    if first is None:
+        # The pass whose own network is not the shared one has no business in the shared graph.
+        first = len(meeting.owners(set(freed.walked or ()))) > 1
+    foreign_first = first or not second
+    where = freed if foreign_first else meeting.used
+    both = first and second
     message = (
         f"{shown} goes through two networks' passes: the first backward freed its history, "
         "and the second one needs it again."
     )
+    if both:
+        message = (
+            f"{shown} brings another network's history into this one's passes: the first backward freed it, "
+            "and the next one needs it again."
+        )
     remedies = [
         remedy(
             "detach",
-            f"give {'the first' if foreign_first else 'the second'} loss {shown} without its history",
+            f"give {'the losses' if both else 'the first loss' if foreign_first else 'the second loss'} {shown} without its history",
             "That pass trains another network; for it the values are data, "
             "and no gradient should flow back through them.",
             target=name,
@@ -132,9 +135,9 @@ def explain(reuse: Reuse) -> Finding:
             f"compute {shown} again for the second pass",
             "Each network then gets a graph of its own, at the price of another forward.",
             target=name,
-            place=reuse.entry.place,
+            place=meeting.entry.place,
         ),
     ]
-    return about_reuse(
-        CODE, "crossed-networks", reuse, message, carrier, remedies, foreign="freed" if foreign_first else "used"
+    return about_meeting(
+        CODE, "crossed-networks", meeting, message, carrier, remedies, foreign="freed" if foreign_first else "used"
     )

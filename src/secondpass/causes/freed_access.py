@@ -70,23 +70,18 @@ never be freed.
 from __future__ import annotations
 
 from ..record import Carrier, Failure, Finding, Pass, Trace
-from ._finding import _place, about_reuse, pass_evidence, quoted, remedy
-from ._reuse import Reuse
+from ._finding import about_meeting, pass_evidence, place_of, quoted, remedy
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP108"
 TITLE = "saved tensors are read after they were freed"
 REMEDIES = ("reorder", "other")
-RANK = 5
 
 
-def fits(reuse: Reuse) -> bool:
+def explain(meeting: Meeting) -> Finding:
     """One backward that meets what its own inner passes have freed: reentrant checkpoints that share a tensor."""
-    return reuse.freed is not None and reuse.freed.nested and reuse.freed.stack == reuse.used.stack and reuse.same_call
-
-
-def explain(reuse: Reuse) -> Finding:
-    """The tensor reaches several checkpointed blocks beside their arguments."""
-    carrier = reuse.carrier()
+    carrier = Named(meeting).carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a tensor")
     message = (
@@ -100,14 +95,14 @@ def explain(reuse: Reuse) -> Finding:
             "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by "
             "another way.",
             target=name,
-            place=reuse.used.place,
+            place=meeting.used.place,
         )
     ]
-    return about_reuse(CODE, "freed-access", reuse, message, carrier, remedies)
+    return about_meeting(CODE, "freed-access", meeting, message, carrier, remedies)
 
 
 def diagnose(trace: Trace) -> list[Finding]:
-    """Accesses to spent nodes outside a pass, and buffers that a hook gave away once and is asked for again."""
+    """Accesses to freed nodes outside a pass, and saved tensors that a hook gave away once and is asked for again."""
     return [_explain(trace, f) for f in trace.failures if f.kind == "freed-access"]
 
 
@@ -145,5 +140,5 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         evidence=tuple(pass_evidence(trace, failure.when, {freed.when: "freed"} if freed is not None else {})),
         remedies=tuple(remedies),
         sure=node is not None and freed is not None,
-        facts={"used_stack": [_place(p) for p in failure.stack], "node": node.op if node is not None else ""},
+        facts={"used_stack": [place_of(p) for p in failure.stack], "node": node.op if node is not None else ""},
     )

@@ -79,48 +79,36 @@ puts off the end by an hour.
 
 from __future__ import annotations
 
-import ast
-from itertools import pairwise
-
-from ..record import Carrier, Finding, Holding, Place, Remedy, Trace
-from ._finding import quoted, remedy
-from ._silent import size, warning
-from ._source import Source, assigned, sources_of
+from ..record import Carrier, Finding, Place, Remedy, Trace
+from ._finding import quoted, remedy, size, warning
+from .facts.collected import Collected, Growth, filled_at, growths, unwalked
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
 REMEDIES = ("item", "detach", "other")
-
-_GROWTHS = 5
-_ADDING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put"}
 
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Holders that had more history at pass after pass."""
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
-    names: dict[tuple[str, bool], list[Holding]] = {}
-    for holding in (h for h in trace.holdings if not h.kind.startswith("unwalked")):
-        names.setdefault((holding.name, holding.kind == "hooks"), []).append(holding)
-    found = [(name, seen) for (name, _), seen in names.items() if _grows(trace, seen)]
     # One holder can be reached by several names, and a container in it by more: the shortest speaks for all.
-    chosen: list[Finding] = []
+    chosen: list[tuple[Growth, Finding]] = []
     places: set[Place | None] = set()
-    for name, seen in sorted(found, key=lambda f: (f[0].count("[") + f[0].count("."), len(f[0]))):
-        finding = _explain(trace, name, seen)
-        inside = any(
-            c.carrier is not None and name.startswith((c.carrier.name + "[", c.carrier.name + ".")) for c in chosen
-        )
-        if finding.failed not in places and not inside:
+    for growth in sorted(growths(trace), key=lambda g: (len(g.path.ways), len(g.name))):
+        if any(growth.path.is_below(other.path) for other, _ in chosen):
+            continue
+        finding = _explain(trace, growth)
+        if finding.failed not in places:
             places.add(finding.failed)
-            chosen.append(finding)
-    never = [h for h in trace.holdings if h.kind.startswith("unwalked") and h.place not in places]
-    return chosen + [_never_walked(h) for h in never]
+            chosen.append((growth, finding))
+    found = [f for _, f in chosen]
+    return found + [_never_walked(c) for c in unwalked(trace) if c.place not in places]
 
 
-def _never_walked(held: Holding) -> Finding:
+def _never_walked(held: Collected) -> Finding:
     """Whole graphs on which no pass ever runs."""
-    what = f"the history of {held.count} values" if held.kind.endswith("sum") else f"{held.count} tensors with history"
+    what = f"the history of {held.count} values" if held.running else f"{held.count} tensors with history"
     message = (
         f"`{held.name}` collects {what} that no backward ever walks: the whole graph of each stays in memory until the end "
         "of the evaluation."
@@ -132,56 +120,54 @@ def _never_walked(held: Holding) -> Finding:
         target=held.name,
         place=held.place,
     )
-    evidence = [
-        {"what": "bytes", "text": f"each keeps about {held.nodes} nodes with their buffers", "nodes": held.nodes}
-    ]
-    remedies = [off, *_remedies(held, held.name, held.place)[-1:]]
+    text = f"each keeps about {held.nodes} nodes with their saved tensors"
+    evidence = [{"what": "bytes", "text": text, "nodes": held.nodes}]
+    remedies = [off, *_remedies(held.name, held.place, None)[-1:]]
     carrier = Carrier(held.name, "local")
     return warning(CODE, "graph-leak", message, held.place, remedies, carrier=carrier, evidence=evidence)
 
 
-def _grows(trace: Trace, seen: list[Holding]) -> bool:
-    """Whether it grew from pass to pass, often enough and without being emptied in between."""
-    best = run = 0
-    for before, after in pairwise(seen):
-        run = run + 1 if after.count > before.count else 0 if after.count < before.count else run
-        best = max(best, run)
-    return best >= _GROWTHS
-
-
-def _explain(trace: Trace, name: str, seen: list[Holding]) -> Finding:
-    last = max(seen, key=lambda h: h.count)
-    running = last.kind == "running"
-    place, written = _filled_at(trace, name, running)
-    shown = written or name
-    many = f"{last.count} {'iterations deep' if running else 'tensors with history'} when last seen"
+def _explain(trace: Trace, growth: Growth) -> Finding:
+    place, written = filled_at(trace, growth)
+    shown = written or growth.name
+    many = f"{growth.most} {'iterations deep' if growth.running else 'tensors with history'} when last seen"
     message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step."
-    if last.kind == "hooks":
+    remedies = _remedies(shown, place, growth.single)
+    if growth.hooks:
         message = (
-            f"A hook is registered in every iteration and none is removed: {last.count} of them when last seen, each with "
+            f"A hook is registered in every iteration and none is removed: {growth.most} of them when last seen, each with "
             f"a `{shown}` of its own that keeps history. Memory grows with every step."
         )
-    remedies = _remedies(last, shown, place)
+        once = remedy(
+            "other",
+            "remove each hook when it has done its work (`handle.remove()`), or register one hook once",
+            "Every registration adds a hook that stays with the module, and whatever it has caught with it.",
+            target=shown,
+        )
+        remedies = [once, remedies[-1]]
+    few = [growth.seen[0], growth.seen[len(growth.seen) // 2], growth.seen[-1]]
     evidence = [
-        {"what": "note", "text": f"`{name}`: {h.count} with history at pass {h.when}", "count": h.count}
-        for h in _few(seen)
+        {"what": "note", "text": f"`{growth.name}`: {count} with history at pass {when}", "count": count}
+        for when, count in few
     ]
-    measured = next((h for h in reversed(seen) if h.nodes is not None), None)
-    if measured is not None:
-        evidence.append(_cost(measured))
+    if growth.nodes is not None:
+        evidence.append(_cost(growth))
+    kind = "running" if growth.running else "slot"
     return warning(
-        CODE,
-        "graph-leak",
-        message,
-        place,
-        remedies,
-        carrier=Carrier(shown, last.kind),
-        evidence=evidence,
-        chain=list(last.chain),
+        CODE, "graph-leak", message, place, remedies, carrier=Carrier(shown, kind), evidence=evidence, chain=_chain(growth)
     )
 
 
-def _remedies(last: Holding, shown: str, place: Place | None) -> list[Remedy]:
+def _chain(growth: Growth) -> list[str]:
+    """From the name to the holder, a step at a time."""
+    path, found = growth.path, list[str]()
+    while path.parent is not None:
+        found.append(path.name.removeprefix(path.parent.name))
+        path = path.parent
+    return [path.name, *reversed(found)]
+
+
+def _remedies(shown: str, place: Place | None, single: bool | None) -> list[Remedy]:
     it = quoted(shown, "it")
     number = remedy(
         "item",
@@ -197,75 +183,12 @@ def _remedies(last: Holding, shown: str, place: Place | None) -> list[Remedy]:
         target=shown,
         place=place,
     )
-    if last.kind == "hooks":
-        once = remedy(
-            "other",
-            "remove each hook when it has done its work (`handle.remove()`), or register one hook once",
-            "Every registration adds a hook that stays with the module, and whatever it has caught with it.",
-            target=shown,
-        )
-        return [once, values]
     # A tensor of many elements has no `.item()`.
-    return [values] if last.single is False else [number, values]
+    return [values] if single is False else [number, values]
 
 
-def _cost(held: Holding) -> dict[str, object]:
-    """What each further tensor keeps: the skeleton of nodes, or the buffers too where no pass has freed them."""
-    buffers = f"and {size(held.bytes)} of buffers" if held.bytes else "but no buffers: a pass has freed them"
-    return {
-        "what": "bytes",
-        "text": f"each keeps {held.nodes} nodes alive, {buffers}",
-        "nodes": held.nodes,
-        "bytes": held.bytes,
-    }
-
-
-def _few(seen: list[Holding]) -> list[Holding]:
-    return [seen[0], seen[len(seen) // 2], seen[-1]]
-
-
-def _filled_at(trace: Trace, name: str, running: bool) -> tuple[Place | None, str]:
-    """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there."""
-    attribute = name.rpartition(".")[2] if "." in name else None
-    best: tuple[int, Place, str] | None = None
-    for file, tree in sources_of(trace):
-        for node in ast.walk(tree.tree):
-            target = _adds_to(node, running)
-            if target is None or not isinstance(node, (ast.stmt, ast.expr)):
-                continue
-            own = bool(attribute) and target == f"self.{attribute}"
-            rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
-            if rank == 9 and "[" in name and target.startswith("self.") and _is_container(tree, node.lineno):
-                rank = 3  # a class of the user's that is itself the dictionary
-            if rank < 9 and (best is None or rank < best[0]):
-                function = tree.function(node.lineno)
-                best = (rank, Place(file, node.lineno, getattr(function, "name", "<module>")), target)
-    return (best[1], best[2] if best[0] < 2 else name) if best is not None else (None, "")
-
-
-def _is_container(tree: Source, line: int) -> bool:
-    """Whether a line stands in a class that is a dictionary or a list."""
-    classes = [s for s in tree.path(line) if isinstance(s, ast.ClassDef)]
-    return any(ast.unparse(b).rpartition(".")[2].lower().endswith(("dict", "list")) for c in classes for b in c.bases)
-
-
-def _same_end(target: str, name: str) -> bool:
-    end = target.partition("[")[0].rpartition(".")[2]
-    return bool(end) and end == name.partition("[")[0].rpartition(".")[2]
-
-
-def _adds_to(node: ast.AST, running: bool) -> str | None:
-    if running:
-        if isinstance(node, ast.AugAssign):
-            return ast.unparse(node.target)
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.BinOp, ast.Call)):
-            own = [ast.unparse(t) for t in assigned(node)]
-            return own[0] if len(own) == 1 and own[0] in ast.unparse(node.value) else None
-        return None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING:
-        return ast.unparse(node.func.value)
-    if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
-        return ast.unparse(node.target)
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
-        return ast.unparse(node.targets[0].value)
-    return None
+def _cost(held: Growth) -> dict[str, object]:
+    """What each further tensor keeps: the skeleton of nodes, or the saved tensors too where no pass has freed them."""
+    saved = f"and {size(held.bytes)} of saved tensors" if held.bytes else "but no saved tensors: a pass has freed them"
+    text = f"each keeps {held.nodes} nodes alive, {saved}"
+    return {"what": "bytes", "text": text, "nodes": held.nodes, "bytes": held.bytes}

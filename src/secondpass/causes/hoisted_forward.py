@@ -74,54 +74,43 @@ did, as here, nothing is said.
 from __future__ import annotations
 
 from ..record import Carrier, Finding
-from ._finding import about_reuse, quoted, remedy
-from ._moves import steps_in_loop
-from ._once import kept_once
-from ._reuse import Reuse
+from ._finding import about_meeting, quoted, remedy
+from .facts.kept import kept_once
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP104"
 TITLE = "part of the graph is built once, outside the loop, and used in every iteration"
 REMEDIES = ("recompute", "detach")
-RANK = 70
 
 
-def fits(reuse: Reuse) -> bool:
-    """Built outside what is repeated, with new work in every repetition and parameters that move."""
-    if not reuse.fresh:
-        return False
-    if reuse.updated is False and not (reuse.outside is not None and steps_in_loop(reuse.trace, reuse.outside)):
-        return False
-    if reuse.outside is not None or (reuse.crossed is not None and kept_once(reuse)):
-        return True
-    return reuse.recalled and not reuse.built_in_call
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """It depends on parameters, so it must be computed where they change."""
-    kept = kept_once(reuse) if reuse.outside is None and reuse.crossed is not None else ""
-    carrier = Carrier(kept, "attribute" if "." in kept else "local") if kept else reuse.carrier()
+    kept = kept_once(meeting) if meeting.outside is None else ""
+    carrier = Carrier(kept, "attribute" if "." in kept else "local") if kept else Named(meeting).carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "part of the graph")
-    function = reuse.used.place.function if reuse.used.place is not None and reuse.outside is None else ""
-    where = quoted(function, "the loop")
+    function = meeting.used.place.function if meeting.used.place is not None and meeting.outside is None else ""
+    where = quoted(function if function != "<module>" else "", "the loop")
     first = f"{shown} is computed once and then kept" if kept else f"{shown} is computed once, outside {where}"
     message = f"{first}; the first backward freed its graph, and the next one needs it again."
-    if reuse.changed:
+    if meeting.changed:
         message = f"{first}; the weights that its graph needs have changed since."
-    remedies = [
-        remedy(
-            "recompute",
-            f"compute {shown} in every forward" if kept else f"compute {shown} inside {where}",
-            "It depends on parameters that change with every step, so it has to be computed again each time.",
-            target=name,
-            place=reuse.entry.place,
-        ),
-        remedy(
-            "detach",
-            f"detach {shown} where it is made",
-            "Right only if it is meant as a constant: what it was computed from is then no longer trained through it.",
-            target=name,
-            place=reuse.entry.place,
-        ),
-    ]
-    return about_reuse(CODE, "hoisted-forward", reuse, message, carrier, remedies)
+    recompute = remedy(
+        "recompute",
+        f"compute {shown} in every forward" if kept else f"compute {shown} inside {where}",
+        "It depends on parameters that change with every step, so it has to be computed again each time.",
+        target=name,
+        place=meeting.entry.place,
+    )
+    detach = remedy(
+        "detach",
+        f"detach {shown} where it is made",
+        "For the losses it is data: what it was computed from is trained by other ways."
+        if meeting.is_data
+        else "Right only if it is meant as a constant: what it was computed from is then no longer trained through it.",
+        target=name,
+        place=meeting.entry.place,
+    )
+    remedies = [detach, recompute] if meeting.is_data and not kept else [recompute, detach]
+    return about_meeting(CODE, "hoisted-forward", meeting, message, carrier, remedies)

@@ -73,8 +73,8 @@ memory and count with the original, and ends the history on top of it. Adding
 from __future__ import annotations
 
 from ..record import Finding, Trace
-from ._changed import Changed, about_change, changes
-from ._finding import quoted, remedy
+from ._finding import about_change, quoted, remedy
+from .facts.change import Change, changes
 
 CODE = "SP202"
 TITLE = "a tensor that a backward needs is changed in place"
@@ -86,7 +86,7 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(c) for c in changes(trace) if not c.is_parameter]
 
 
-def _explain(change: Changed) -> Finding:
+def _explain(change: Change) -> Finding:
     write = change.write
     name = write.target if write and write.target else change.failure.names[0] if change.failure.names else ""
     shown = quoted(name, "a tensor")

@@ -73,8 +73,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..record import Carrier, Cut, Failure, Finding, Trace
-from ._finding import _place, pass_evidence, quoted, remedy, root_text
+from ..record import Carrier, Failure, Finding, Trace
+from ._finding import pass_evidence, place_of, quoted, remedy
+from .facts.cut import find_cut
+from .facts.lines import root_text
 from .missing_create_graph import taken_without
 
 CODE = "SP301"
@@ -98,9 +100,8 @@ _HOW = {
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Passes over a root without a node."""
-    return [_explain(trace, f) for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)] + _silent(
-        trace
-    )
+    failed = [f for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)]
+    return [_explain(trace, f) for f in failed] + _silent(trace)
 
 
 def _silent(trace: Trace) -> list[Finding]:
@@ -127,25 +128,32 @@ def _is_gradient(trace: Trace, failure: Failure) -> bool:
 
 def _explain(trace: Trace, failure: Failure) -> Finding:
     used = trace.at(failure.when)
-    cut: Cut | None = next((c for c in reversed(trace.cuts) if c.when <= failure.when), None)
+    cut = find_cut(trace, used) if used is not None else None
     root = root_text(trace, used)
+    kind = cut.kind if cut is not None else ""
     name = cut.name if cut is not None and cut.name else root
-    how = _HOW.get(cut.kind, "its history ends there") if cut is not None else ""
+    how = _HOW.get(kind, "its history ends there")
+    left_off = kind == "no_grad" and cut is not None and not cut.name
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
-    frozen = cut is not None and cut.kind == "frozen"
-    message += f": {how}." if frozen else f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
-    kind = "other" if cut is not None and cut.kind in ("argmax", "sample") else "keep-history"
-    off = cut is not None and cut.kind == "no_grad"
+    if left_off:
+        message += ": gradients were switched off, and not on again."
+    elif kind == "frozen":
+        message += f": {how}."
+    else:
+        message += f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
+    title = f"keep {quoted(name, 'the loss')} in torch from the model to the loss"
+    if kind == "frozen":
+        title = "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"
+    elif left_off:
+        title = "switch gradients on again where that part ends: `with torch.no_grad():` does both"
+    elif kind == "no_grad":
+        title = "compute it with gradients switched on"
     remedies = [
         remedy(
-            kind,
-            "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"
-            if frozen
-            else "compute it with gradients switched on"
-            if off
-            else f"keep {quoted(name, 'the loss')} in torch from the model to the loss",
+            "other" if kind in ("argmax", "sample") else "keep-history",
+            title,
             "Operations on tensors that require no gradient are not recorded."
-            if frozen
+            if kind == "frozen"
             else "Gradients flow back only through operations that were recorded.",
             target=name,
             place=cut.place if cut is not None else None,
@@ -162,10 +170,6 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         used=used.place if used is not None else failure.place,
         evidence=tuple(pass_evidence(trace, failure.when, {failure.when: "failed"})),
         remedies=tuple(remedies),
-        sure=cut is not None and cut.kind != "unknown",
-        facts={
-            "root": root,
-            "cut": cut.kind if cut is not None else "",
-            "used_stack": [_place(p) for p in failure.stack],
-        },
+        sure=cut is not None and kind != "unknown",
+        facts={"root": root, "cut": kind, "used_stack": [place_of(p) for p in failure.stack]},
     )

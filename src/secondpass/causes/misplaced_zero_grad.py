@@ -70,31 +70,92 @@ that pile up (`missing-zero-grad`).
 
 from __future__ import annotations
 
-import ast
-from itertools import pairwise
-
 from ..record import Finding, Owner, Pass, Place, Step, Trace
-from ._finding import quoted, remedy
-from ._silent import warning
-from ._source import source_of
+from ..source import effects
+from ._finding import quoted, remedy, warning
+from .facts.gradients import Series, series, wasted
+from .facts.lines import source_of
 
 CODE = "SP404"
 TITLE = "gradients are wiped before the step uses them"
 REMEDIES = ("reorder",)
 
 _TIMES = 3
-_SHOWN = ("autograd.grad", "norm(", ".item(", "float(", "print(", "zero_", "clip_")
+"""Once or twice may be on purpose: a batch that is skipped, a first look."""
 
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Optimizers all of whose steps found gradients that a pass had made gone again."""
-    by_optimizer: dict[tuple[str, object], list[Step]] = {}
-    for step in trace.steps:
-        by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
     found = [
-        _explain(trace, s) for s in by_optimizer.values() if len(s) > 1 and all(_wiped(trace, *x) for x in pairwise(s))
+        _explain(trace, one)
+        for one in series(trace)
+        if len(one.steps) > 1 and all(one.wiped(trace, a, b) and not _anything(b) for a, b in one.pairs())
     ]
-    return found or _wasted(trace) or _always_lost(trace)
+    return found or _in_vain(trace) or _always_lost(trace)
+
+
+def _anything(step: Step) -> bool:
+    """Whether a step had any gradient to apply; one that is left out on purpose is not alone."""
+    return any(g is None or g for g in step.used.values())
+
+
+def _explain(trace: Trace, one: Series) -> Finding:
+    last, step = one.steps[-2:]
+    leaves = set(one.wiped(trace, last, step))
+    clears = [c for c in trace.clears if last.when < c.when <= step.when and leaves & set(c.leaves or ())]
+    place = next((c.place for c in clears if c.place is not None), step.place)
+    name = quoted(step.optimizer, "the optimizer")
+    message = f"The gradients are cleared between the backward and the step, so the steps of {name} change nothing."
+    remedies = [
+        remedy(
+            "reorder",
+            "clear the gradients after the step, or before the backward",
+            "A step can only apply gradients that are still there.",
+            target=step.optimizer,
+            place=place,
+        )
+    ]
+    count = sum(not _anything(s) for s in one.steps)
+    evidence = [{"what": "note", "text": f"{count} of {len(one.steps)} steps had no gradient to apply"}]
+    return warning(CODE, "misplaced-zero-grad", message, place, remedies, used=step.place, evidence=evidence)
+
+
+def _in_vain(trace: Trace) -> list[Finding]:
+    """Call sites most of whose gradients are cleared before a step comes, while steps do use the others.
+
+    A pass that is only made for the gradient of an input (an attack, a saliency map) stands at a place of its own, and
+    no step uses it; a batch that is skipped now and then is the exception.
+    """
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    sites: dict[object, list[tuple[Pass, bool]]] = {}
+    inner = {w for s in trace.steps for w in s.passes}
+    for p in trace.passes:
+        if p.kind == "backward" and not p.nested and p.outcome == "ok" and p.when not in inner:
+            verdict = wasted(trace, p)
+            if verdict is not None:
+                sites.setdefault(p.stack, []).append((p, verdict))
+    found = []
+    for seen in sites.values():
+        lost = sum(w for _, w in seen)
+        used = len(seen) - lost
+        if lost >= 2 * _TIMES and used >= _TIMES and lost >= used:
+            one = seen[0][0]
+            message = (
+                f"{lost} of {len(seen)} backward passes were in vain: their gradients were "
+                "cleared before a step used them."
+            )
+            remedies = [
+                remedy(
+                    "reorder",
+                    "clear the gradients once per step, right after it",
+                    "Gradients add up from pass to pass until the step; clearing them in between throws them away.",
+                    place=one.place,
+                ),
+            ]
+            place = _cleared_at(trace, one)
+            found.append(warning(CODE, "misplaced-zero-grad", message, place, remedies, used=one.place))
+    return found
 
 
 def _always_lost(trace: Trace) -> list[Finding]:
@@ -104,15 +165,15 @@ def _always_lost(trace: Trace) -> list[Finding]:
         return []
     found = []
     for owner in trace.owners:
-        others = {n for o in trace.owners if o is not owner for n in set(o.leaves) - set(o.never)}
-        reached = [p for p in trace.passes if p.when > (owner.first or 0) and p.kind == "backward" and not p.nested]
-        held = {n for s in trace.steps if s.leaves == owner.leaves for n in s.empty}
-        lost = set(owner.never) - others - held
-        hits = [p for p in reached if lost & (p.walked or frozenset())]
-        if owner.steps > _TIMES and len(hits) >= _TIMES and lost != set(owner.leaves):
-            found.append(
-                _lost(trace, owner, sorted(trace.nodes[n].leaf or "" for n in lost if n in trace.nodes), hits[-1])
-            )
+        others = {n for o in trace.owners if o is not owner for n in set(o.leaves) - set(o.bare or ())}
+        after = [p for p in trace.passes if p.when > (owner.first or 0) and p.kind == "backward" and not p.nested]
+        mine = [one for one in series(trace) if one.leaves == owner.leaves]
+        held = {n for one in mine for a, b in one.pairs() for n in one.wiped(trace, a, b)}
+        lost = set(owner.bare or ()) - others - held
+        hits = [p for p in after if lost & (p.walked or frozenset())]
+        if owner.steps > _TIMES and len(hits) >= _TIMES and lost and lost != set(owner.leaves):
+            names = sorted(trace.nodes[n].leaf or "" for n in lost if n in trace.nodes)
+            found.append(_lost(trace, owner, names, hits[-1]))
     return found[:1]  # networks that are alike make the same mistake
 
 
@@ -135,110 +196,21 @@ def _lost(trace: Trace, owner: Owner, names: list[str], one: Pass) -> Finding:
     return warning(CODE, "misplaced-zero-grad", message, _cleared_at(trace, one), remedies, used=one.place)
 
 
-def _wasted(trace: Trace) -> list[Finding]:
-    """Call sites most of whose gradients are cleared before a step comes, while steps do use the others.
-
-    A pass that is only made for the gradient of an input (an attack, a saliency map) stands at a place of its own, and
-    no step uses it; a batch that is skipped now and then is the exception.
-    """
-    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
-        return []
-    sites: dict[object, list[Pass]] = {}
-    for p in trace.passes:
-        whole = p.outcome == "ok" and p.inputs is None and p.wasted is not None
-        if p.kind == "backward" and not p.nested and whole:
-            sites.setdefault(p.stack, []).append(p)
-    found = []
-    for passes in sites.values():
-        lost = [p for p in passes if p.wasted]
-        used = [p for p in passes if not p.wasted]
-        often = len(lost) >= 2 * _TIMES and len(used) >= _TIMES and len(lost) >= len(used)
-        if often and not _taken(trace, passes[0]):
-            message = (
-                f"{len(lost)} of {len(passes)} backward passes were in vain: their gradients were "
-                "cleared before a step used them."
-            )
-            remedies = [
-                remedy(
-                    "reorder",
-                    "clear the gradients once per step, right after it",
-                    "Gradients add up from pass to pass until the step; clearing them in between throws them away.",
-                    place=passes[0].place,
-                ),
-            ]
-            found.append(
-                warning(
-                    CODE, "misplaced-zero-grad", message, _cleared_at(trace, passes[0]), remedies, used=passes[0].place
-                )
-            )
-    return found
-
-
-def _taken(trace: Trace, one: Pass) -> bool:
-    """Whether the function around a pass takes the gradients for itself (`grads.append(p.grad.clone())`): then they are
-    not lost when they are cleared. A norm that is only shown does not count."""
-    for place in one.stack[:2]:
-        source = source_of(trace, place)
-        for stmt in ast.walk(source.function(place.line)) if source is not None else ():
-            if isinstance(stmt, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)):
-                text = ast.unparse(stmt)
-                reads = any(_is_read(n) for n in ast.walk(stmt))
-                if reads and not any(word in text for word in _SHOWN):
-                    return True
-    return False
-
-
-def _is_read(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load)
-
-
 def _cleared_at(trace: Trace, one: Pass) -> Place | None:
-    """The line that clears gradients nearest before a pass in its function, else the pass itself."""
+    """Where the gradients of a pass are cleared: as it was seen, else the line that clears nearest before it."""
+    for clear in trace.clears:
+        if clear.when > one.when and clear.place is not None:
+            return clear.place
     for place in one.stack:
         source = source_of(trace, place)
         if source is None:
             continue
         function = source.function(place.line)
         lines = [
-            n.lineno
-            for n in ast.walk(function)
-            if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("zero_grad")
+            s.lineno
+            for s in source.statements
+            if source.function(s.lineno) is function and any(True for _ in effects(s, "clear"))
         ]
         if lines:
             return Place(place.file, max([n for n in lines if n <= place.line] or lines), place.function)
     return one.place
-
-
-def _wiped(trace: Trace, last: Step, step: Step) -> bool:
-    """Whether a pass since the last step reached leaves that now have no gradient; others never get one.
-
-    What a failed pass has left is cleared on purpose.
-    """
-    backward = [p for p in trace.passes if p.kind == "backward" and p.outcome == "ok"]
-    between = [p for p in backward if last.when < p.when < step.when]
-    if any(p.walked is None for p in between):
-        return bool(step.empty)
-    return any(p.walked and p.walked & set(step.empty) for p in between)
-
-
-def _last_pass(trace: Trace, step: Step) -> int:
-    return max((p.when for p in trace.passes if p.when < step.when), default=-1)
-
-
-def _explain(trace: Trace, steps: list[Step]) -> Finding:
-    wiped = [z for s in steps[1:] for z in trace.zero_grads if _last_pass(trace, s) < z.when <= s.when]
-    place = wiped[0].place if wiped else steps[-1].place
-    name = quoted(steps[-1].optimizer, "the optimizer")
-    message = f"The gradients are cleared between the backward and the step, so the steps of {name} change nothing."
-    remedies = [
-        remedy(
-            "reorder",
-            "clear the gradients after the step, or before the backward",
-            "A step can only apply gradients that are still there.",
-            target=steps[-1].optimizer,
-            place=place,
-        )
-    ]
-    count = sum(1 for s in steps if s.empty)
-    evidence = [{"what": "note", "text": f"{count} of {len(steps)} steps had no gradient to apply"}]
-    return warning(CODE, "misplaced-zero-grad", message, place, remedies, used=steps[-1].place, evidence=evidence)

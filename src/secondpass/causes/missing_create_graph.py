@@ -76,24 +76,15 @@ trains and the paper says "with gradient penalty". Setting
 from __future__ import annotations
 
 from ..record import Carrier, Finding, Pass, Trace
-from ._compiled import about_region
-from ._finding import about_reuse, pass_evidence, quoted, remedy
-from ._flow import flows_into, is_term_of
-from ._reuse import Reuse
-from ._source import source_of
+from ._finding import about_meeting, about_region, pass_evidence, quoted, remedy
+from .facts.flow import flows_into, is_term_of
+from .facts.lines import source_of
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP109"
 TITLE = "a gradient is differentiated again but was computed without create_graph"
 REMEDIES = ("create-graph",)
-RANK = 10
-
-
-def fits(reuse: Reuse) -> bool:
-    """The first pass took a gradient that then became part of the second one's loss."""
-    freed = reuse.freed
-    if freed is None or freed.kind != "grad" or freed.create:
-        return False
-    return flows_into(reuse.trace, freed, reuse.used)
 
 
 def taken_without(trace: Trace, later: Pass) -> Pass | None:
@@ -185,9 +176,9 @@ def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
     )
 
 
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """Without its own graph the gradient is a constant."""
-    carrier = reuse.carrier()
+    carrier = Named(meeting).carrier()
     shown = quoted(carrier.name if carrier else None, "the forward")
     message = (
         f"The gradient of {shown} is part of the loss, but it was taken without create_graph: that freed "
@@ -200,7 +191,7 @@ def explain(reuse: Reuse) -> Finding:
             "A loss that contains a gradient must be differentiated through it; create_graph records how it "
             "was computed.",
             safe=True,
-            place=reuse.freed.place if reuse.freed is not None else None,
+            place=meeting.freed.place if meeting.freed is not None else None,
         )
     ]
-    return about_reuse(CODE, "missing-create-graph", reuse, message, carrier, remedies)
+    return about_meeting(CODE, "missing-create-graph", meeting, message, carrier, remedies)

@@ -69,46 +69,72 @@ keeps the direction, which is that of the past.
 from __future__ import annotations
 
 from ..record import Finding, Step, Trace
-from ._finding import quoted, remedy
-from ._silent import warning
+from ..source import effects
+from ._finding import quoted, remedy, warning
+from .facts.gradients import Series, series
+from .facts.lines import sources_of
 
 CODE = "SP403"
 TITLE = "gradients of earlier steps pile up"
 REMEDIES = ("add-zero-grad",)
 
 _TIMES = 3
+"""A single time may be an accident of how gradients were looked at."""
 
 
 def diagnose(trace: Trace) -> list[Finding]:
-    """Optimizers whose every step applies again what earlier steps have applied.
+    """Optimizers whose steps apply again, with new gradients on top, what earlier steps have applied.
 
     Accumulation on purpose clears the gradients after the step that uses them; then nothing piles up at the next one.
     """
-    by_optimizer: dict[tuple[str, object], list[Step]] = {}
-    for step in trace.steps:
-        by_optimizer.setdefault((step.optimizer, step.leaves), []).append(step)
-    return [_explain(trace, steps) for steps in by_optimizer.values() if _piles(steps)]
+    if _clears_unseen(trace):
+        return []
+    found = []
+    for one in series(trace):
+        closure = next((s for s in reversed(one.closures) if _piles_inside(trace, s)), None)
+        if closure is not None:
+            found.append(_in_closure(trace, closure))
+            continue
+        later = one.plain[1:]
+        piled = [s for s in later if one.piled(s)]
+        # What a step has applied is never to be applied again, so now and then is too often.
+        if len(piled) >= _TIMES and 2 * len(piled) >= len(later):
+            found.append(_explain(trace, one, piled))
+    return found
 
 
-def _piles(steps: list[Step]) -> bool:
-    if any(s.inside and s.piled for s in steps):
-        return True
-    later = [s for s in steps[1:] if not s.inside]
-    piled = sum(1 for s in later if s.piled)
-    # What a step has applied is never to be applied again, so now and then is too often; but a single time may be an
-    # accident of how gradients were looked at.
-    return piled >= _TIMES and 2 * piled >= len(later)
+def _clears_unseen(trace: Trace) -> bool:
+    """Whether the program clears gradients in a way that moves no version: on a device nobody sees that."""
+    ran = {(p.file, p.line) for p in trace.called or ()}
+    for file, source in sources_of(trace):
+        for stmt in source.statements:
+            if (file, stmt.lineno) in ran:
+                for effect in effects(stmt, "clear"):
+                    if effect.how == "zero_" and "grad.data" in source.text(stmt.lineno):
+                        return not trace.clears
+    return False
 
 
-def _explain(trace: Trace, steps: list[Step]) -> Finding:
-    step = next((s for s in reversed(steps) if s.inside and s.piled), steps[-1])
-    if step.inside:
-        return _in_closure(trace, step)
+def _piles_inside(trace: Trace, step: Step) -> bool:
+    """Whether evaluations inside a step added to gradients of other parameters: those of before the step moved them."""
+    inner = [p for p in trace.passes if p.when in step.passes]
+    times = 0
+    for p in inner:
+        before = {q.when: q.versions for q in inner if q.when < p.when}
+        for leaf, gradient in p.found.items():
+            old = [w for w in gradient or () if w in before and leaf in before[w]]
+            if any(before[w][leaf] != p.versions.get(leaf, before[w][leaf]) for w in old):
+                times += 1
+                break
+    return times > 1
+
+
+def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
+    step = one.steps[-1]
     before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
     place = before[-1].place if before else step.place
-    later = [s for s in steps[1:] if not s.inside]
     whose = f"of {quoted(step.optimizer, 'the optimizer')}" if step.optimizer else "made by hand"
-    often = "never" if all(s.piled for s in later) else "too seldom"
+    often = "never" if len(piled) == len(one.plain[1:]) else "too seldom"
     message = f"Gradients are {often} cleared: steps {whose} apply the gradients of earlier steps again."
     remedies = [
         remedy(
@@ -122,13 +148,12 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             place=place,
         )
     ]
-    count = sum(1 for s in steps if s.piled)
-    evidence = [{"what": "note", "text": f"{count} of {len(steps)} steps applied old gradients again"}]
+    evidence = [{"what": "note", "text": f"{len(piled)} of {len(one.steps)} steps applied old gradients again"}]
     return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
 
 
 def _in_closure(trace: Trace, step: Step) -> Finding:
-    inside = [p for p in trace.passes if p.when > step.when and p.kind == "backward" and not p.nested]
+    inside = [p for p in trace.passes if p.when in step.passes and p.kind == "backward" and not p.nested]
     place = inside[0].place if inside else step.place
     name = quoted(step.optimizer, "the optimizer")
     message = (

@@ -72,8 +72,9 @@ keeps little and recomputes in every pass all the same.
 from __future__ import annotations
 
 from ..record import Finding, Pass, Trace
-from ._finding import remedy
-from ._silent import size, warning
+from ._finding import remedy, size, warning
+from .facts.lines import source_of
+from .facts.reads import reads_graph
 
 CODE = "SP402"
 TITLE = "retain_graph=True that no later pass needs"
@@ -86,13 +87,12 @@ def diagnose(trace: Trace) -> list[Finding]:
         return []
     sites: dict[object, list[Pass]] = {}
     for p in trace.passes:
-        if p.retain and not p.create and not p.nested and p.place is not None:
+        if p.retain and not p.create and not p.nested and p.place is not None and _is_users(trace, p):
             sites.setdefault(p.stack, []).append(p)
     found: list[Finding] = []
     seen = set()
     for passes in sites.values():
-        verdicts = [_needed(trace, p) for p in passes]
-        known = [v for v in verdicts if v is not None]
+        known = [v for p in passes if (v := _needed(trace, p)) is not None]
         place = passes[0].place
         if known and not any(known) and (len(known) > 1 or trace.ended) and place not in seen:
             seen.add(place)
@@ -102,8 +102,16 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [f for f in found if f.failed not in needed]
 
 
+def _is_users(trace: Trace, one: Pass) -> bool:
+    """Whether it is the user who keeps the graph, not a library on its way through something else."""
+    if one.direct is not None:
+        return one.direct
+    source = source_of(trace, one.place)
+    return source is None or one.place is None or trace.producer != "watch" or "retain" in source.text(one.place.line)
+
+
 def _needed(trace: Trace, one: Pass) -> bool | None:
-    """Whether a later pass walked what this one kept; None where it cannot be told."""
+    """Whether a later pass walked what this one kept, or the program reads it; None where it cannot be told."""
     if one.walked is None:
         return None
     own = {n for n in one.walked if n >= 0}
@@ -111,6 +119,8 @@ def _needed(trace: Trace, one: Pass) -> bool | None:
     for p in later:
         if p.walked is not None and own & p.walked:
             return True
+    if reads_graph(trace, one):
+        return True
     # What was not looked at may have walked it, up to the next visit of this place, when the graph is another.
     until = next((p.when for p in later if p.stack == one.stack), None)
     if until is None and not trace.ended:
@@ -123,13 +133,13 @@ def _needed(trace: Trace, one: Pass) -> bool | None:
 def _explain(passes: list[Pass]) -> Finding:
     place = passes[0].place
     kept = max((p.kept_bytes or 0 for p in passes), default=0)
-    cost = f"; it kept {size(kept)} of buffers alive" if kept else ""
+    cost = f"; it kept {size(kept)} of saved tensors alive" if kept else ""
     message = f"retain_graph=True is not needed: no later pass walked that graph again{cost}."
     remedies = [
         remedy(
             "drop-retain",
             "leave out retain_graph=True",
-            "Without it the backward frees the buffers as it goes; gradients stay the same.",
+            "Without it the backward frees the saved tensors as it goes; gradients stay the same.",
             safe=True,
             place=place,
         )

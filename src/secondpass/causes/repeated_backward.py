@@ -77,64 +77,40 @@ does nothing here: gradients that pile up never raise this error.
 from __future__ import annotations
 
 from ..record import Finding
-from ._finding import about_reuse, quoted, remedy, root_text
-from ._moves import moves_between
-from ._reuse import Reuse
+from ._finding import about_meeting, quoted, remedy
+from .facts.lines import root_text
+from .facts.meeting import Meeting
+from .facts.names import Named
+from .facts.steps import moves_between
 
 CODE = "SP101"
 TITLE = "the same loss goes through backward twice"
 REMEDIES = ("recompute", "other")
-RANK = 20
-
-_SCALING = 2
 
 
-def fits(reuse: Reuse) -> bool:
-    """The same root, or nothing but sums and scalings of it that are new."""
-    if reuse.same_root or _scaled_before(reuse):
-        return True
-    if reuse.fresh or reuse.recurs or not reuse.entry_was_loss or reuse.freed is None:
-        return False
-    roots = set(reuse.freed.roots or ())
-    if all(e.number in roots for e in reuse.entries):
-        return True
-    # Scaled anew each time: `scaler.scale(loss).backward()`, `(loss / n).backward()`.
-    text = root_text(reuse.trace, reuse.used)
-    if text != root_text(reuse.trace, reuse.freed):
-        return False
-    names = {s.name for s in reuse.bound_all_along}
-    # `loss.mean()` twice; what multiplies or picks may do so with something else each time.
-    plain = not any(n.op.startswith(("Mul", "Select", "Index", "Slice", "Unbind", "Split", "Stack")) for n in reuse.new)
-    return text in names or (plain and any(text.startswith(f"{name}.") for name in names))
-
-
-def _scaled_before(reuse: Reuse) -> bool:
-    """Whether the first pass started from a scaling of this root, and so walked all of it and hardly anything else."""
-    first = reuse.freed.walked if reuse.freed is not None else None
-    if first is None or reuse.new or not set(reuse.used.roots or ()) <= first:
-        return False
-    return len([n for n in first if n >= 0 and n not in reuse.walked]) <= _SCALING
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """In a loop the forward is missing from it; otherwise one of the two passes is one too many."""
-    name = root_text(reuse.trace, reuse.used)
+    name = root_text(meeting.trace, meeting.used)
     shown = quoted(name, "the same loss")
-    carrier = reuse.carrier()
-    looping = reuse.outside is not None or reuse.same_site
-    if looping or (reuse.freed is not None and moves_between(reuse.trace, reuse.freed, reuse.used)):
+    carrier = Named(meeting).carrier()
+    looping = meeting.outside is not None or meeting.same_site
+    moves = bool(meeting.steps_between) or (
+        meeting.freed is not None and moves_between(meeting.trace, meeting.freed, meeting.used)
+    )
+    again = remedy(
+        "recompute",
+        f"compute {shown} again before {'every' if looping or moves else 'the second'} backward",
+        "Each backward needs a forward of its own: the parameters have changed, and so must the loss."
+        if looping or moves
+        else "A second pass needs a forward of its own.",
+        target=name,
+        place=meeting.entry.place,
+    )
+    if looping or moves:
         message = (
             f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
         )
-        remedies = [
-            remedy(
-                "recompute",
-                f"compute {shown} again before every backward",
-                "Each backward needs a forward of its own: the parameters have changed, and so must the loss.",
-                target=name,
-                place=reuse.entry.place,
-            )
-        ]
+        remedies = [again]
     else:
         message = f"{shown} goes through backward a second time: an earlier call has done it already."
         remedies = [
@@ -143,14 +119,8 @@ def explain(reuse: Reuse) -> Finding:
                 "remove one of the two backward calls",
                 "The gradients are there after the first pass; a second one over the same loss would count them twice.",
                 target=name,
-                place=reuse.used.place,
+                place=meeting.used.place,
             ),
-            remedy(
-                "recompute",
-                f"compute {shown} again before the second backward",
-                "A second pass needs a forward of its own.",
-                target=name,
-                place=reuse.entry.place,
-            ),
+            again,
         ]
-    return about_reuse(CODE, "repeated-backward", reuse, message, carrier, remedies, looping=looping)
+    return about_meeting(CODE, "repeated-backward", meeting, message, carrier, remedies, looping=looping)

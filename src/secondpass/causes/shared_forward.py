@@ -74,60 +74,71 @@ one forward is silently not averaged across processes; inside `torch.compile`
 from __future__ import annotations
 
 from ..record import Finding, Trace
-from ._compiled import about_region
-from ._finding import about_reuse, quoted, remedy, root_text
-from ._reuse import Reuse
+from ._finding import about_meeting, about_region, quoted, remedy
+from .facts.lines import root_text
+from .facts.meeting import Meeting
+from .facts.names import Named
 
 CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
-REMEDIES = ("combine-losses", "retain-graph")
-RANK = 90
+REMEDIES = ("combine-losses", "retain-graph", "reorder", "recompute")
 
 
-def fits(reuse: Reuse) -> bool:
-    """What is left: two passes over one forward, in the same iteration."""
-    return True
-
-
-def explain(reuse: Reuse) -> Finding:
+def explain(meeting: Meeting) -> Finding:
     """The first pass freed what the second one shares with it."""
-    carrier = reuse.carrier()
-    mine, other = root_text(reuse.trace, reuse.used), root_text(reuse.trace, reuse.freed)
+    carrier = Named(meeting).carrier()
+    mine, other = root_text(meeting.trace, meeting.used), root_text(meeting.trace, meeting.freed)
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")
     pair = f"`{other}` and `{mine}`" if mine and other and mine != other else "two losses"
     message = f"{shared} is shared by {pair}: the first backward freed it before the second one came."
     # Whoever takes a gradient by `grad` wants it by itself: the gradient of a sum would not do.
-    apart = "grad" in (reuse.used.kind, reuse.freed.kind if reuse.freed is not None else "")
+    apart = "grad" in (meeting.used.kind, meeting.freed.kind if meeting.freed is not None else "")
     together = remedy(
         "combine-losses",
         "send the losses through together: add them up, or pass both to torch.autograd.backward",
         "Gradients add up, so one pass over the sum gives the same result, and is faster than two.",
         target=mine,
-        place=reuse.used.place,
+        place=meeting.used.place,
     )
     kept = remedy(
         "retain-graph",
         f"keep the graph in the first {'pass' if apart else 'backward'}",
         "Each loss's gradient is wanted by itself, so the graph has to last until the last of them."
         if apart
-        else "Right only if each loss's gradient is needed by itself; it keeps every buffer until the last pass.",
+        else "Right only if each loss's gradient is needed by itself; it keeps every saved tensor until the last pass.",
         target=other,
-        place=reuse.freed.place if reuse.freed is not None else None,
+        place=meeting.freed.place if meeting.freed is not None else None,
     )
-    if apart and not reuse.steps_between:
-        remedies = [kept]
-    else:
-        remedies = [together] if reuse.steps_between else [together, kept]
-    return about_reuse(CODE, "shared-forward", reuse, message, carrier, remedies)
+    remedies = [kept] if apart else [together, kept]
+    if meeting.steps_between and meeting.moved:
+        # What was computed before a step cannot be summed with what comes after it.
+        step = meeting.steps_between[0]
+        remedies = [
+            remedy(
+                "reorder",
+                f"make both backward passes before {quoted(step.optimizer, 'the optimizer')} steps",
+                "Then both gradients belong to the same parameters; the losses can go through together.",
+                target=step.optimizer,
+                place=step.place,
+            ),
+            remedy(
+                "recompute",
+                f"compute {quoted(mine, 'the second loss')} again after the step",
+                "Each step then has a forward of its own, with the parameters as they are.",
+                target=mine,
+                place=meeting.entry.place,
+            ),
+        ]
+    return about_meeting(CODE, "shared-forward", meeting, message, carrier, remedies)
 
 
 def diagnose(trace: Trace) -> list[Finding]:
-    """Compiled regions whose backward frees its buffers as it goes: it refuses to keep the graph."""
+    """Compiled regions whose backward frees its saved tensors as it goes: it refuses to keep the graph."""
     found = []
     for failure in (f for f in trace.failures if f.kind == "donated"):
         message = (
             "A compiled region was asked to keep its graph, but its backward was compiled to free its "
-            "buffers as it goes."
+            "saved tensors as it goes."
         )
         remedies = [
             remedy(

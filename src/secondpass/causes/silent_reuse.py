@@ -79,53 +79,35 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..record import Carrier, Finding, Node, Pass, Trace
-from ._finding import _place, quoted, remedy
-from ._linear import is_linear
-from ._silent import warning
-from ._source import source_of
+from ._finding import place_of, quoted, remedy, warning
+from .facts.lines import source_of
+from .facts.operations import is_linear, is_view
 
 CODE = "SP110"
-TITLE = "spent history is walked again without an error: gradients are counted twice"
+TITLE = "freed history is walked again without an error: gradients are counted twice"
 REMEDIES = ("detach", "recompute")
+TELLS_FOR = ("graph-leak",)
 
-_VIEWS = (
-    "View",
-    "T",
-    "Transpose",
-    "Permute",
-    "Expand",
-    "Slice",
-    "Select",
-    "Squeeze",
-    "Unsqueeze",
-    "Alias",
-    "AsStrided",
-    "Unbind",
-    "Split",
-    "ReshapeAlias",
-    "UnsafeView",
-    "Narrow",
-    "Detach",
-)
 _TIMES = 3
+"""Passes that must show it: a single one may be a sum of two losses."""
 
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Call sites whose passes walk more and more of what earlier passes had walked and freed.
 
-    A view of a parameter, or a sum made once, may be walked again rightly; what grows from pass to pass is history that
-    was carried on.
+    A view of a parameter, or a sum made once, may be walked again rightly; so may a part that two losses of one step
+    share: that is a sum. What grows from pass to pass, with steps between, is history that was carried on.
     """
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
     sites: dict[object, list[tuple[Pass, set[int]]]] = {}
-    before: set[int] = set()
+    before: dict[int, Pass] = {}
     for p in trace.passes:
-        walked = p.walked or frozenset()
         if p.walked is not None and not p.nested:
-            sites.setdefault(p.stack, []).append((p, {n for n in walked & before if _counts(trace.nodes.get(n))}))
+            again = {n for n in p.walked if n in before and _counts(trace.nodes.get(n)) and _stepped(trace, before[n], p)}
+            sites.setdefault(p.stack, []).append((p, again))
         if p.frees:
-            before |= walked
+            before.update(dict.fromkeys(p.walked or (), p))
     found = []
     for seen in sites.values():
         grown = [(p, now) for (_, last), (p, now) in pairwise(seen) if len(now) > len(last)]
@@ -137,21 +119,30 @@ def diagnose(trace: Trace) -> list[Finding]:
     return found
 
 
+def _stepped(trace: Trace, first: Pass, second: Pass) -> bool:
+    """Whether a step lies between two passes; where nothing steps at all, iterations are all there is to go by."""
+    if not trace.steps and not trace.owners:
+        return first.iteration != second.iteration or first.stack != second.stack
+    return any(first.when < s.when < second.when and s.moved != () for s in trace.steps)
+
+
 def _stale(trace: Trace, used: Pass, node: Node) -> bool:
-    """Whether a node that is walked again was computed from parameters that a step has changed since."""
-    if not (_bent(trace, used, node) if node.bent is None else node.bent):
+    """Whether a node that is walked again was computed from parameters that a step has changed since, and counts for more
+    than a term of a sum: there a value that is out of date makes a wrong gradient."""
+    if not _beyond_sums(trace, used, node):
         return False
     freed = next(
         (p for p in reversed(trace.passes) if p.when < used.when and p.walked and node.number in p.walked), None
     )
-    leaves = {n.number for n in trace.history(node.number) if n.leaf is not None} | set(node.parents or ())
+    leaves = {n.number for n in trace.history(node.number) if n.leaf is not None}
+    leaves |= {p for n in trace.history(node.number) for p in n.parents or () if p < 0}
     return freed is not None and any(
-        freed.when < s.when < used.when and leaves & set(s.leaves or ()) for s in trace.steps
+        freed.when < s.when < used.when and s.moved != () and leaves & set(s.leaves or ()) for s in trace.steps
     )
 
 
-def _bent(trace: Trace, used: Pass, node: Node) -> bool:
-    """Whether the root depends on a node by more than sums and scalings, where the producer has not said."""
+def _beyond_sums(trace: Trace, used: Pass, node: Node) -> bool:
+    """Whether the root depends on a node by more than sums and scalings."""
     straight, todo = set(), list(used.roots or ())
     while todo:
         one = trace.nodes.get(todo.pop())
@@ -163,7 +154,7 @@ def _bent(trace: Trace, used: Pass, node: Node) -> bool:
 
 
 def _counts(node: Node | None) -> bool:
-    return node is not None and node.leaf is None and node.op.partition("Backward")[0] not in _VIEWS
+    return node is not None and node.leaf is None and not is_view(node)
 
 
 def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Finding:
@@ -171,34 +162,23 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
     freed = next(
         (p for p in reversed(trace.passes) if p.when < used.when and p.walked and entry.number in p.walked), None
     )
-    names = [s for s in trace.sightings if s.number in again]
+    names = [b for b in trace.bindings if b.number in again]
     written = [t for p in entry.stack if (s := source_of(trace, p)) is not None for t in s.targets(p.line)]
-    best = sorted(names, key=lambda s: (s.kind == "slot", s.name.count("."), len(s.name), -s.number))
-    name = best[0].name if best else written[0] if written else ""
+    best = min(names, key=lambda b: (b.kind == "slot", len(b.path.ways), len(b.name), -b.number), default=None)
+    name = best.name if best is not None else written[0] if written else ""
     place = entry.place or used.place
-    stale = (
-        f"{quoted(name, 'A tensor')} was computed once and is walked by every backward; it saved "
-        "nothing, so PyTorch does not "
-        f"notice that the parameters behind it have moved since: its value is out of date."
-    )
-    message = (
-        stale
-        if not grows
-        else (
-            f"{quoted(name, 'A tensor')} brings history that a backward has already walked into the next "
-            "one; nothing in it was "
-            f"saved, so PyTorch does not notice and counts its gradients again at every pass."
+    it = quoted(name, "A tensor")
+    if grows:
+        message = (
+            f"{it} brings history that a backward has already walked into the next one; nothing in it was "
+            "saved, so PyTorch does not notice and counts its gradients again at every pass."
         )
-    )
-    again_each_time = remedy(
-        "recompute",
-        f"compute {quoted(name, 'it')} again in every iteration",
-        "It depends on parameters that every step changes.",
-        target=name,
-        place=place,
-    )
-    remedies = [] if grows else [again_each_time]
-    remedies += [
+    else:
+        message = (
+            f"{it} was computed once and is walked by every backward; it saved nothing, so PyTorch does not "
+            "notice that the parameters behind it have moved since: its value is out of date."
+        )
+    remedies = [
         remedy(
             "detach",
             f"detach {quoted(name, 'it')} where it goes from one iteration to the next",
@@ -207,11 +187,20 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
             place=place,
         ),
     ]
+    if not grows:
+        anew = remedy(
+            "recompute",
+            f"compute {quoted(name, 'it')} again in every iteration",
+            "It depends on parameters that every step changes.",
+            target=name,
+            place=place,
+        )
+        remedies.insert(0, anew)
     evidence = [
         {
             "what": "node",
             "text": f"{len(again)} operations walked again at pass {used.when}, {entry.op} first",
-            "place": _place(place),
+            "place": place_of(place),
         }
     ]
     return warning(
@@ -220,7 +209,7 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
         message,
         used.place,
         remedies,
-        carrier=Carrier(name, best[0].kind if best else "local") if name else None,
+        carrier=Carrier(name, best.kind if best is not None else "local") if name else None,
         built=entry.place,
         freed=freed.place if freed else None,
         used=used.place,

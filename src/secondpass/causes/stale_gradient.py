@@ -71,8 +71,8 @@ direction that was right for other parameters.
 from __future__ import annotations
 
 from ..record import Finding, Step, Trace
-from ._finding import quoted, remedy
-from ._silent import warning
+from ._finding import quoted, remedy, warning
+from .facts.gradients import series
 
 CODE = "SP405"
 TITLE = "an old gradient is applied again after the parameters moved"
@@ -80,11 +80,12 @@ REMEDIES = ("recompute", "other")
 
 
 def diagnose(trace: Trace) -> list[Finding]:
-    """Steps that applied what an earlier step of the same optimizer had applied, with no pass between."""
+    """Steps that applied nothing but what an earlier step of the same optimizer had applied, and had moved leaves with."""
     places: dict[object, list[Step]] = {}
-    for step in trace.steps:
-        if step.stale and not step.inside:
-            places.setdefault((step.optimizer, step.place), []).append(step)
+    for one in series(trace):
+        for step in one.plain:
+            if one.stale(step):
+                places.setdefault((step.optimizer, step.place), []).append(step)
     return [_explain(trace, steps) for steps in places.values() if len(steps) > 1 or trace.ended]
 
 
@@ -100,7 +101,14 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             "A gradient belongs to the parameters it was computed at; after a step it is out of date.",
             target=step.optimizer,
             place=step.place,
-        )
+        ),
+        remedy(
+            "other",
+            "step only where a backward has come since the last step",
+            "A step without a new gradient repeats the one before it.",
+            target=step.optimizer,
+            place=step.place,
+        ),
     ]
     freed = before[-1].place if before else None
     times = "1 step" if len(steps) == 1 else f"{len(steps)} steps"

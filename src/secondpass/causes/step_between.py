@@ -82,13 +82,13 @@ did not count an optimizer's changes.
 from __future__ import annotations
 
 from ..record import Carrier, Finding, Pass, Step, Trace
-from ._changed import Changed, about_change, changes
-from ._finding import pass_evidence, quoted, remedy, root_text
-from ._silent import warning
+from ._finding import about_change, pass_evidence, quoted, remedy, warning
+from .facts.change import Change, changes
+from .facts.lines import root_text
 
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
-REMEDIES = ("reorder", "recompute")
+REMEDIES = ("reorder", "recompute", "detach", "inputs")
 
 
 def diagnose(trace: Trace) -> list[Finding]:
@@ -106,7 +106,9 @@ def _silent(trace: Trace) -> list[Finding]:
             continue
         nodes = [n for n in p.walked if n >= 0]
         for s in trace.steps:
-            if s.number is None or not nodes or s.inside or not s.when < p.when or max(nodes) >= s.number:
+            if s.number is None or not nodes or s.passes or not s.when < p.when or max(nodes) >= s.number:
+                continue
+            if s.moved == () or s.thread != p.thread:
                 continue
             if set(s.leaves or ()) & p.walked and any(t.when > p.when and t.leaves == s.leaves for t in trace.steps):
                 found[p.place] = _left_behind(trace, p, s)
@@ -153,7 +155,7 @@ def _left_behind(trace: Trace, used: Pass, step: Step) -> Finding:
     )
 
 
-def _explain(change: Changed) -> Finding:
+def _explain(change: Change) -> Finding:
     trace, write = change.trace, change.write
     root = root_text(trace, change.used)
     shown = quoted(write.target if write else None, "a parameter")

@@ -79,10 +79,10 @@ import ast
 from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
-from ._cutoff import cut_in_source, unrecorded_reads
-from ._finding import quoted, remedy
-from ._silent import warning
-from ._source import assigned, sources_of
+from ..source import assigned
+from ._finding import quoted, remedy, warning
+from .facts.cutoff import cut_in_source, unrecorded_reads
+from .facts.lines import sources_of
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -97,22 +97,24 @@ def diagnose(trace: Trace) -> list[Finding]:
         return []  # a loss without history reaches nothing: that is another cause
     found = []
     for owner in trace.owners:
-        if owner.left and (now := _named_alike(trace, owner)):
+        if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
             found.append(_left(trace, owner, now))
             continue
-        if owner.steps < _STEPS or not owner.never:
+        bare = set(owner.bare or ())
+        if owner.steps < _STEPS or not bare:
             continue
-        if set(owner.never) & _reached(trace, owner.first):
+        if bare & _reached(trace, owner.first):
             continue  # gradients came and were cleared again: another cause
         strangers = _strangers(trace)
-        if owner.orphans and strangers:
+        orphans = trace.held is not None and bare - trace.held
+        if orphans and strangers:
             found.append(_replaced(trace, owner, strangers))
-        elif strangers and set(owner.never) == set(owner.leaves) and len(trace.owners) == 1:
+        elif strangers and bare == set(owner.leaves) and len(trace.owners) == 1:
             found.append(_another(trace, owner, strangers))
-        elif set(owner.never) == set(owner.leaves):
-            found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in owner.never if n in trace.nodes]))
+        elif bare == set(owner.leaves):
+            found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in bare if n in trace.nodes]))
         else:
-            found += _cut_off(trace, owner)
+            found += _cut_off(trace, owner, bare)
     return found
 
 
@@ -158,9 +160,13 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
 
 
 def _named_alike(trace: Trace, owner: Owner) -> list[str]:
-    """The strangers that have taken the place of parameters that an optimizer still holds."""
-    before = {trace.nodes[n].leaf for n in owner.left if n in trace.nodes}
-    return [name for name in _strangers(trace) if name in before]
+    """The strangers that have taken the place, and the names, of parameters that an optimizer still holds and that no module
+    in sight holds any more."""
+    if trace.held is None:
+        return []
+    now = {trace.nodes[n].leaf for n in trace.held if n in trace.nodes}
+    left = {trace.nodes[n].leaf for n in owner.leaves if n not in trace.held and n in trace.nodes} & now
+    return [name for name in _strangers(trace) if name in left]
 
 
 def _left(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
@@ -226,10 +232,10 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     return warning(CODE, "unreached-parameter", message, place or owner.place, remedies, carrier=carrier, cut=kind)
 
 
-def _cut_off(trace: Trace, owner: Owner) -> list[Finding]:
+def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     """Whole modules that the program runs, whose output is then cut off."""
-    never = {trace.nodes[n].leaf or "" for n in owner.never if n in trace.nodes}
-    fine = {trace.nodes[n].leaf or "" for n in owner.leaves if n not in owner.never and n in trace.nodes}
+    never = {trace.nodes[n].leaf or "" for n in bare if n in trace.nodes}
+    fine = {trace.nodes[n].leaf or "" for n in owner.leaves if n not in bare and n in trace.nodes}
     modules: set[str] = set()
     for leaf in never:
         parts = leaf.split(".")

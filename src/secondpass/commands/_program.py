@@ -23,8 +23,8 @@ from typing import Any
 import click
 
 from ..record import Report
-from ..watch.lines import Log
-from ..watch.loader import Finder, compile_marked
+from ..watcher.loader import Finder, compile_marked
+from ..watcher.log import Log
 from ._ending import die_of_interrupt, show, without_ours
 from ._finding import module_root, program_file, put_first
 
@@ -169,13 +169,13 @@ class Program:
     def _start(self) -> None:
         """torch has just been imported."""
         try:
-            from ..watch.version import reason_not_to_watch
+            from ..torchgraph.version import reason_not_to_watch
 
             reason = reason_not_to_watch()
             if reason:
                 print(f"secondpass: {reason}; the program runs unwatched", file=sys.stderr)
                 return
-            from ..watch.session import Session
+            from ..session.session import Session
 
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
@@ -187,7 +187,7 @@ class Program:
 
     def _write_proof_lines(self) -> None:
         """Where `secondpass fix` asks for them: see `watch.proofline`."""
-        from ..watch.proofline import ProofLines
+        from ..watcher.proofline import ProofLines
 
         if ProofLines.wanted():
             from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -231,16 +231,7 @@ class Program:
 
     def _say(self, report: Report) -> None:
         """What the user's exception has not already said."""
-        from dataclasses import replace
-
-        from ..render import color_for
-        from ..render.text import render
-
-        quiet = replace(report, findings=tuple(self.session.unsaid()))
-        text = render(quiet, color=color_for(sys.stderr), width=80)
-        if text:
-            sys.stdout.flush()
-            print("\n" + text, end="", file=sys.stderr)
+        self.session.tell()
 
     def _about(self, status: Any) -> dict[str, Any]:
         return {

@@ -23,7 +23,7 @@ class Span:
     def begin(self) -> None:
         """Starts to watch. A span that was never closed, because nobody told that the training failed, is given up."""
         self._close(None)
-        self._watch = secondpass.watch()
+        self._watch = secondpass.watch(quiet=True)
         self._watch.__enter__()
 
     def end(self) -> None:

@@ -41,7 +41,7 @@ class _Watching:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         if "torch" not in sys.modules:  # nothing to watch, and no reason to load it
             return (yield)
-        with secondpass.watch() as session:
+        with secondpass.watch(quiet=True) as session:
             result = yield
         for finding in session.silent:
             _warn(finding, item)

@@ -2,33 +2,40 @@
 """Plain frozen data: what producers say, what causes find, what renderers show. Imports nothing of ours."""
 
 from ._plain import from_plain, to_plain
-from .event import Cut, Failure, Holding, Loop, Pass, Sighting, Step, Write, ZeroGrad
+from .event import Binding, Clear, Cut, Executed, Failure, Gradient, Holding, Loop, Pass, Step, Stretch, Switch, Write
 from .finding import Carrier, Edit, Finding, Proof, Remedy
+from .path import Path, Way
 from .place import Place
 from .report import SCHEMA, Report
 from .trace import Node, Owner, Trace
 
 __all__ = [
     "SCHEMA",
+    "Binding",
     "Carrier",
+    "Clear",
     "Cut",
     "Edit",
+    "Executed",
     "Failure",
     "Finding",
+    "Gradient",
     "Holding",
     "Loop",
     "Node",
     "Owner",
     "Pass",
+    "Path",
     "Place",
     "Proof",
     "Remedy",
     "Report",
-    "Sighting",
     "Step",
+    "Stretch",
+    "Switch",
     "Trace",
+    "Way",
     "Write",
-    "ZeroGrad",
     "from_plain",
     "to_plain",
 ]

@@ -1,20 +1,52 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What happens to a graph, in the order in which it happens.
+"""What happens to a graph, in the order in which it happens: observations, and no judgement among them.
 
 NOTE [ The clock ]
 1. Every event of a trace has a `when`: 0, 1, 2 ... without regard to its class.
 2. A node's `when` is that of the last event before it was built (-1: before the first), so `node.when < event.when`
    says that the node was there when the event happened.
 3. A producer that does not know says None. None is never read as "no" or "none at all".
+
+NOTE [ What a gradient is made of ]
+The gradient of a leaf is known by the passes whose contributions are in it since it was last cleared: a tuple of their
+`when`, oldest first. () is no gradient, or one that is all zeros. None is one whose origin is not known: somebody assigned
+it, or nobody was looking. Passes say what they found and what they filled, steps what they used; whether a gradient is
+stale, piled up or wiped too early follows from that, and is nobody's observation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
+from .path import Path
 from .place import Place
 
-__all__ = ["Cut", "Failure", "Holding", "Loop", "Pass", "Sighting", "Step", "Write", "ZeroGrad"]
+__all__ = [
+    "Binding",
+    "Clear",
+    "Cut",
+    "Executed",
+    "Failure",
+    "FailureKind",
+    "Gradient",
+    "Holding",
+    "Loop",
+    "Pass",
+    "PassKind",
+    "Step",
+    "Stretch",
+    "Switch",
+    "Write",
+]
+
+PassKind = Literal["backward", "grad"]
+Outcome = Literal["ok", "failed"]
+FailureKind = Literal[
+    "backward-twice", "inplace", "no-grad", "freed-access", "donated", "double-backward", "unused", "other"
+]
+Gradient = tuple[int, ...]
+"""See NOTE [ What a gradient is made of ]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +64,7 @@ class Pass:
     """One walk of the engine: a `backward()` or a `grad()` call."""
 
     when: int
-    kind: str = "backward"
-    """"backward" or "grad"."""
+    kind: PassKind = "backward"
     roots: tuple[int, ...] | None = None
     """Numbers of the nodes it starts from."""
     inputs: tuple[int, ...] | None = None
@@ -45,8 +76,7 @@ class Pass:
     """The user's frames around the call, innermost first; `stack[0]` is `place`."""
     walked: frozenset[int] | None = None
     """Numbers of the nodes it walked, leaves included."""
-    outcome: str = "ok"
-    """"ok" or "failed"."""
+    outcome: Outcome = "ok"
     kept_bytes: int | None = None
     """What `retain` kept alive, parameters not counted."""
     iteration: int | None = None
@@ -55,48 +85,58 @@ class Pass:
     """The user's loops that were running, innermost first; None where loops are not known."""
     nested: bool = False
     """Whether it ran inside another pass (checkpoint, a hook)."""
-    wasted: bool | None = False
-    """Whether its gradients were cleared before any step used them."""
     behind: frozenset[int] | None = None
     """Of a `grad`: the leaves behind its roots, those that it did not walk to included."""
+    direct: bool | None = None
+    """Whether the user's own line made the call; False where PyTorch itself did, on its way through something else."""
+    recording: bool | None = None
+    """Whether gradients were being recorded (`torch.is_grad_enabled()`) when it began."""
+    found: dict[int, Gradient | None] = field(default_factory=dict)
+    """Of the leaves that were looked at: the gradient that was there when it began."""
+    filled: tuple[int, ...] | None = None
+    """The leaves, of those that were looked at, whose gradient it changed; None where nobody looked."""
+    versions: dict[int, int] = field(default_factory=dict)
+    """How often the leaves that were looked at had been changed when it began."""
+    number: int | None = None
+    """The number that the next node had when it began: smaller ones were built before."""
+    thread: int = 0
 
     @property
     def frees(self) -> bool:
-        """Whether what it walks is spent afterwards."""
+        """Whether what it walks is freed afterwards."""
         return not self.retain
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An optimizer applied gradients."""
+    """An optimizer applied gradients; without a name, the user's own code did."""
 
     when: int
     optimizer: str = ""
     leaves: tuple[int, ...] | None = None
     """Numbers of the parameters it owns."""
     place: Place | None = None
-    empty: tuple[int, ...] = ()
-    """Leaves that had no gradient when the step began."""
-    stale: tuple[int, ...] = ()
-    """Leaves whose gradient an earlier step of the same optimizer had applied already, with no pass since."""
-    piled: tuple[int, ...] = ()
-    """Leaves whose gradient still held, uncleared, what an earlier step had applied, with new passes on top. Where passes
-    ran inside (`inside`): those that the step had moved between two passes without their having been cleared."""
+    moved: tuple[int, ...] | None = None
+    """The leaves, of those that were looked at, whose version it moved."""
+    used: dict[int, Gradient | None] = field(default_factory=dict)
+    """Of the leaves that were looked at: the gradient that it applied."""
     iteration: int | None = None
-    inside: bool = False
-    """Whether passes ran inside it (a closure, as LBFGS has)."""
+    passes: tuple[int, ...] = ()
+    """The passes that ran inside it (a closure, as LBFGS has)."""
     number: int | None = None
     """The number that the next node had then: smaller ones were built before."""
+    thread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroGrad:
-    """Gradients were cleared."""
+class Clear:
+    """Gradients were cleared, in whatever way."""
 
     when: int
-    optimizer: str = ""
+    """The event before which it was noticed."""
     leaves: tuple[int, ...] | None = None
     place: Place | None = None
+    optimizer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +155,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """History ended here, on purpose or not."""
+    """An operation that was seen to end a history."""
 
     when: int
     kind: str
@@ -126,44 +166,91 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """A name that held a tensor with history when an event happened."""
+class Switch:
+    """A statement that switched the recording of gradients, and did not switch it back by itself."""
+
+    when: int
+    """The event before which it ran."""
+    place: Place
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What ran between two passes that had unusually much recorded between them."""
+
+    when: int
+    """The second of the two passes."""
+    executed: tuple[Executed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A path that led to a tensor with history when an event happened."""
 
     when: int
     """The event at whose beginning it was seen."""
-    name: str
-    """As the source writes it: `hidden`, `self.state`, `buffer[...]`, `state["h"]`."""
-    kind: str
-    """`local`, `global`, `attribute`, `slot` (of a container), `cell` (of a closure)."""
+    path: Path
     number: int
     """The node behind the tensor."""
-    spent: bool | None = None
-    """Whether that node's buffers had been freed by then."""
+    freed: bool | None = None
+    """Whether that node's saved tensors had been freed by then."""
     function: str = ""
     """The function whose frame (or object) has the name."""
+    single: bool | None = None
+    """Whether the tensor has one element."""
+    terms: tuple[int, ...] = ()
+    """Of a sum, scaled or not: the nodes that it was made of."""
+
+    @property
+    def name(self) -> str:
+        """The path as the source writes it."""
+        return self.path.name
+
+    @property
+    def kind(self) -> str:
+        return self.path.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How much history a holder kept alive when an event happened."""
+    """How much history a container held when an event happened."""
 
     when: int
-    name: str
-    kind: str
+    path: Path
     count: int
     """Tensors with history in it."""
-    chain: tuple[str, ...] = ()
-    """From the root object to the holder: `trainer`, `.log`, `["loss"]`."""
-    oldest: int | None = None
-    """Number of the oldest node at the head of one of them."""
+    numbers: tuple[int, ...] = ()
+    """Numbers of the nodes behind some of them, in the container's order."""
     nodes: int | None = None
+    """Nodes behind its last tensor, where they were counted."""
     bytes: int | None = None
-    live: bool | None = None
-    """Whether buffers (not only the skeleton of nodes) are still held."""
+    """Bytes of the saved tensors that those still hold."""
     place: Place | None = None
     """Where the source puts tensors into it."""
     single: bool | None = None
     """Whether its tensors have one element only, so that a number can stand for each."""
+    hooks: int | None = None
+    """Of what is held by hooks of a module: how many of them hold a container like this."""
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A statement that ran, in the order in which they began."""
+
+    place: Place
+    began: int
+    """The number that the next node had when it began: fewer nodes than that had been recorded."""
+    ended: int
+    """The same when it ended."""
+    call: int = 0
+    """Which run of a function it belongs to: the statements of one run share it."""
+    caller: int | None = None
+    """Which statement, by its place in this order, made that call; None where the call began before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +259,7 @@ class Failure:
 
     when: int
     """The pass that failed, or the last event before the failing access."""
-    kind: str
-    """`backward-twice`, `inplace`, `no-grad`, `freed-access`, `donated`, `double-backward`, `other`."""
+    kind: FailureKind
     message: str = ""
     node: int | None = None
     """The node that could not be walked."""
@@ -182,8 +268,10 @@ class Failure:
     swallowed: bool = False
     """Whether the program caught it and went on."""
     saved: str | None = None
-    """Which of the node's buffers was changed or missing (`self`, `weight`)."""
+    """Which of the node's saved tensors was changed or missing (`self`, `weight`)."""
     leaf: int | None = None
-    """The parameter behind that buffer, where it is one."""
+    """The parameter behind that saved tensor, where it is one."""
     names: tuple[str, ...] = ()
-    """Names of the tensor behind that buffer when the pass failed."""
+    """Names of the tensor behind that saved tensor when the pass failed."""
+    requires: dict[str, bool] = field(default_factory=dict)
+    """Of a loss without history: which of the tensors in sight required a gradient, by name."""

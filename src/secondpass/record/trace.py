@@ -5,30 +5,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
-from .event import Cut, Failure, Holding, Loop, Pass, Sighting, Step, Write, ZeroGrad
+from .event import Binding, Clear, Cut, Executed, Failure, Holding, Loop, Pass, Step, Stretch, Switch, Write
 from .place import Place
 
-__all__ = ["Node", "Owner", "Trace"]
+__all__ = ["Node", "Owner", "Producer", "Trace"]
+
+Producer = Literal["watch", "autograd", "check", "postmortem", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An optimizer and the leaves it owns: what the program treats as one network."""
+    """An optimizer and the leaves it owns."""
 
     name: str
     leaves: tuple[int, ...] = ()
-    never: tuple[int, ...] = ()
-    """Leaves that had no gradient at any of its steps."""
-    orphans: tuple[int, ...] = ()
-    """Those of them that no module of the user's holds (any more)."""
+    bare: tuple[int, ...] | None = None
+    """Leaves that required a gradient and had none at any of its steps that were looked at; None where nobody looked."""
     steps: int = 0
     first: int | None = None
     """When its first step was."""
     place: Place | None = None
     """Where it was made."""
-    left: tuple[int, ...] = ()
-    """Leaves that had gradients once, none at its last steps, and that no module of the user's holds any more."""
+    alive: bool | None = None
+    """Whether the optimizer was still there when the trace was taken: one that has done its work trains nothing any more."""
+    requiring: tuple[int, ...] | None = None
+    """Leaves that required a gradient when the trace was taken; None where nobody looked."""
+    idle: int | None = None
+    """How many of its last steps came after passes that had filled none of its gradients; None where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Node:
     parents: tuple[int, ...] | None = None
     """The nodes whose outputs it consumed (`next_functions` without the empty ones)."""
     saved: tuple[str, ...] | None = None
-    """Names of the buffers it saved; empty: it saved nothing and never raises."""
+    """Names of the tensors it saved; empty: it saved nothing and never raises."""
     bytes: int | None = None
     place: Place | None = None
     stack: tuple[Place, ...] = ()
@@ -51,12 +56,12 @@ class Node:
     """The last event before it was built: see NOTE [ The clock ] of `event`."""
     leaf: str | None = None
     """A leaf's name (`encoder.weight`), or "" for a leaf without one."""
-    spent: bool | None = None
-    """Whether its buffers are gone, as seen when the trace was taken."""
-    bent: bool | None = None
-    """Whether the root of the pass that walked it again depends on it by more than sums and scalings."""
+    freed: bool | None = None
+    """Whether its saved tensors are gone, as seen when the trace was taken."""
     loops: tuple[Loop, ...] | None = None
     """The user's loops that were running when it was built, innermost first; None where loops are not known."""
+    again: int | None = None
+    """How often the statement that built it ran again before the trace was taken; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +71,27 @@ class Trace:
     nodes: dict[int, Node] = field(default_factory=dict)
     passes: tuple[Pass, ...] = ()
     steps: tuple[Step, ...] = ()
-    zero_grads: tuple[ZeroGrad, ...] = ()
+    clears: tuple[Clear, ...] = ()
     writes: tuple[Write, ...] = ()
     cuts: tuple[Cut, ...] = ()
-    sightings: tuple[Sighting, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    bindings: tuple[Binding, ...] = ()
     holdings: tuple[Holding, ...] = ()
     failures: tuple[Failure, ...] = ()
     owners: tuple[Owner, ...] = ()
+    held: frozenset[int] | None = None
+    """Leaves that modules in sight held when last looked at; None where nobody looked."""
     ended: bool = True
     """Whether the program came to its end (False: it failed, or is still running)."""
-    producer: str = ""
-    """`watch`, `autograd` or `check`."""
+    producer: Producer = ""
     sources: dict[str, str] = field(default_factory=dict)
-    """Text of the user's files, by the file name that places use: causes read it to tell where a loop begins."""
+    """Text of the user's files, by the file name that places use."""
     called: tuple[Place, ...] | None = None
     """The statements that ran between the first passes; None where that is not known."""
+    executed: tuple[Executed, ...] | None = None
+    """The statements before the last failure, where it is worth asking them; None where that is not known."""
+
+    stretches: tuple[Stretch, ...] = ()
 
     def history(self, *numbers: int) -> Iterator[Node]:
         """The known nodes behind some nodes, themselves first."""

@@ -17,7 +17,7 @@ CAUSE = "hoisted-forward"
 def mutants(host: Host) -> Iterator[Change]:
     for function, calls in _functions(host):
         edits = [*_cached(host, function), *(host.replace(c, tagged(host.text(c))) for c in calls)]
-        names = (function.name, *(ast.unparse(c.func) for c in calls))
+        names = (function.name, *(ast.unparse(c.func if isinstance(c, ast.Call) else c) for c in calls))
         yield Change(
             where(host, function), tuple(edits), remedy=("recompute", "other"), carrier=names, also=("stored-history",)
         )

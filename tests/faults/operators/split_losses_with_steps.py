@@ -38,7 +38,8 @@ def mutants(host: Host) -> Iterator[Change]:
                 error=("inplace",) if keep else ("backward-twice",),
                 remedy=("reorder", "recompute", "combine-losses"),
                 carrier=names,
-                also=() if keep else ("shared-forward",),
+                cause="" if keep else "shared-forward",
+                also=() if keep else ("step-between",),
                 named=not keep,
                 placed=not keep,
             )

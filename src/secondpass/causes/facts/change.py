@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""In-place errors: what was saved, who changed it, and what brings the old forward to the pass."""
+
+from __future__ import annotations
+
+from ...record import Carrier, Failure, Node, Pass, Step, Trace, Write
+from .lines import root_text
+from .meeting import kept_before
+
+__all__ = ["Change", "changes"]
+
+
+class Change:
+    """One in-place error."""
+
+    def __init__(self, trace: Trace, failure: Failure) -> None:
+        self.trace, self.failure = trace, failure
+        self.used: Pass | None = trace.at(failure.when)
+        self.node: Node | None = trace.nodes.get(failure.node) if failure.node is not None else None
+        self.write: Write | None = self._writer()
+        self.step: Step | None = next((s for s in trace.steps if self.write and s.when == self.write.when), None)
+
+    def _writer(self) -> Write | None:
+        """The first write after the tensor was saved that can have been it."""
+        since = self.node.when if self.node is not None and self.node.when is not None else -1
+        can = [w for w in self.trace.writes if since <= w.when <= self.failure.when]
+        fits = [w for w in can if self.failure.leaf is None or w.leaf in (None, self.failure.leaf)]
+        return next(iter(fits or can), None)
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether what changed is a parameter: a leaf that is trained."""
+        return self.failure.leaf is not None or self.step is not None
+
+    @property
+    def other_network(self) -> bool:
+        """Whether the step belongs to another optimizer than the one that this pass is for. A parameter that several
+        optimizers own belongs to this pass too."""
+        owners = [o for o in self.trace.owners if self.failure.leaf in o.leaves]
+        return self.step is not None and len(self.trace.owners) > 1 and len(owners) < 2
+
+    def carrier(self) -> Carrier | None:
+        """What brings the old forward to the pass: the youngest name that was there when the parameters changed."""
+        if self.node is None:
+            return None
+        history = {n.number for n in self.trace.history(*((self.used.roots if self.used else None) or ()))}
+        at = self.failure.when
+        change = self.write.when if self.write is not None else at
+        named = [b for b in self.trace.bindings if b.when == at and b.number in history]
+        before = [b for b in named if (n := self.trace.nodes.get(b.number)) is not None and (n.when or -1) < change]
+        best = min(before or named, key=lambda b: (b.kind == "slot", len(b.path.ways), -b.number), default=None)
+        if best is not None:
+            return Carrier(best.name, best.kind)
+        root = root_text(self.trace, self.used)
+        return Carrier(root, "local") if root else None
+
+
+def changes(trace: Trace) -> list[Change]:
+    """Every in-place error of a trace that is not about an earlier iteration's graph."""
+    found = [Change(trace, f) for f in trace.failures if f.kind == "inplace"]
+    return [c for c in found if not (c.node and c.used and kept_before(trace, c.node, c.used))]

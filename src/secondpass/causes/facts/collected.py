@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""History that is collected and never used: containers and sums that grow from pass to pass, and what an evaluation with
+gradients on puts together between two passes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ...record import Binding, Holding, Path, Place, Trace
+from ...source import Source, assigned, cut_kind, effects
+from .cut import Search
+from .executed import Run, calls_in, ran
+from .lines import sources_of
+
+__all__ = ["Collected", "Growth", "filled_at", "growths", "unwalked"]
+
+_GROWTHS = 5
+"""How often it must have grown: a window of a few values fills up as well."""
+_ENOUGH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A container, or a sum, that had more history at pass after pass."""
+
+    path: Path
+    seen: tuple[tuple[int, int], ...]
+    """When, and how many tensors with history (or how long a chain)."""
+    running: bool
+    single: bool | None
+    nodes: int | None = None
+    bytes: int | None = None
+    hooks: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def most(self) -> int:
+        return max(count for _, count in self.seen)
+
+
+def growths(trace: Trace) -> Iterator[Growth]:
+    """Everything that grew, often enough, without being emptied in between or walked by a later pass."""
+    held: dict[tuple[str, bool], list[Holding]] = {}
+    for h in trace.holdings:
+        held.setdefault((h.name, h.hooks is not None), []).append(h)
+    for (_, hooked), seen in held.items():
+        counts = [(h.when, (h.hooks or 0) if hooked else h.count) for h in seen]
+        if _grew(counts) and not _walked_later(trace, [(h.when, h.numbers) for h in seen]):
+            last = max(seen, key=lambda h: h.count)
+            measured = next((h for h in reversed(seen) if h.nodes is not None), None)
+            yield Growth(
+                last.path,
+                tuple(counts),
+                False,
+                last.single,
+                measured.nodes if measured is not None else None,
+                measured.bytes if measured is not None else None,
+                last.hooks,
+            )
+    named: dict[str, list[Binding]] = {}
+    for b in trace.bindings:
+        named.setdefault(b.name, []).append(b)
+    for seen_bindings in named.values():
+        yield from _running(trace, seen_bindings)
+
+
+def _running(trace: Trace, seen: list[Binding]) -> Iterator[Growth]:
+    """A sum that was built from what the same name held before: its history grows."""
+    last, length = -1, 0
+    counts: list[tuple[int, int]] = []
+    for b in seen:
+        if b.number != last:
+            length = length + 1 if last in b.terms else 0
+            last = b.number
+        if length:
+            counts.append((b.when, length))
+    if counts and _grew([(seen[0].when, 0), *counts]):
+        numbers = [(b.when, (b.number,)) for b in seen]
+        if not _walked_later(trace, numbers):
+            yield Growth(seen[-1].path, tuple(counts), True, seen[-1].single)
+
+
+def _grew(counts: list[tuple[int, int]]) -> bool:
+    best = run = 0
+    for (_, before), (_, after) in pairwise(counts):
+        run = run + 1 if after > before else 0 if after < before else run
+        best = max(best, run)
+    return best >= _GROWTHS
+
+
+def _walked_later(trace: Trace, seen: list[tuple[int, tuple[int, ...]]]) -> bool:
+    """Whether a pass walked something of it after it had been seen there: then it is kept for that."""
+    first: dict[int, int] = {}
+    for when, numbers in seen:
+        for n in numbers:
+            first.setdefault(n, when)
+    return any(
+        p.walked is not None and any(n in p.walked and when < p.when for n, when in first.items()) for p in trace.passes
+    )
+
+
+# -- where it is filled ------------------------------------------------------------------------------------------------------
+
+
+def filled_at(trace: Trace, growth: Growth) -> tuple[Place | None, str]:
+    """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there."""
+    name = growth.name
+    attribute = name.rpartition(".")[2] if "." in name else None
+    ran_there = {(p.file, p.line) for p in trace.called} if trace.called is not None else None
+    best: tuple[tuple[int, int], Place, str] | None = None
+    for file, source in sources_of(trace):
+        for stmt in source.statements:
+            for target in _adds_to(stmt, growth.running):
+                own = bool(attribute) and target == f"self.{attribute}"
+                rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
+                if rank == 9 and "[" in name and target.startswith("self.") and _is_container(source, stmt.lineno):
+                    rank = 3  # a class of the user's that is itself the dictionary
+                order = (0 if ran_there is None or (file, stmt.lineno) in ran_there else 1, rank)
+                if rank < 9 and (best is None or order < best[0]):
+                    best = (order, Place(file, stmt.lineno, source.function_name(stmt.lineno)), target)
+    return (best[1], best[2] if best[0][1] < 2 else name) if best is not None else (None, "")
+
+
+def _adds_to(stmt: ast.stmt, running: bool) -> Iterator[str]:
+    if not running:
+        yield from (ast.unparse(e.target) for e in effects(stmt, "store") if e.target is not None)
+    elif isinstance(stmt, ast.AugAssign):
+        yield ast.unparse(stmt.target)
+    elif isinstance(stmt, ast.Assign) and isinstance(stmt.value, (ast.BinOp, ast.Call)):
+        own = [ast.unparse(t) for t in assigned(stmt)]
+        if len(own) == 1 and own[0] in ast.unparse(stmt.value):
+            yield own[0]
+
+
+def _is_container(source: Source, line: int) -> bool:
+    """Whether a line stands in a class that is a dictionary or a list."""
+    classes = [s for s in source.path(line) if isinstance(s, ast.ClassDef)]
+    return any(ast.unparse(b).rpartition(".")[2].lower().endswith(("dict", "list")) for c in classes for b in c.bases)
+
+
+def _same_end(target: str, name: str) -> bool:
+    end = target.partition("[")[0].rpartition(".")[2]
+    return bool(end) and end == name.partition("[")[0].rpartition(".")[2]
+
+
+# -- between two passes ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was put together without ever being walked."""
+
+    name: str
+    count: int
+    nodes: int
+    """Nodes behind each."""
+    place: Place
+    running: bool
+
+
+def unwalked(trace: Trace) -> list[Collected]:
+    """What one call of a function put, value after value with history, into one container (or onto one sum) after a model was
+    switched to evaluation, and of which the next pass walked nothing."""
+    found: dict[Place, Collected] = {}
+    for stretch in trace.stretches:
+        runs = ran(replace(trace, executed=stretch.executed))
+        after = trace.at(stretch.when)
+        for one in _collected(runs, after.walked if after is not None else None):
+            found.setdefault(one.place, one)
+    return list(found.values())
+
+
+def _collected(runs: list[Run], walked: frozenset[int] | None) -> Iterator[Collected]:
+    switches = [(r.position, on) for r in runs if (on := _switches(r.node)) is not None]
+    search = Search(runs)
+    for call in calls_in(runs):
+        puts: dict[tuple[int, str, bool], list[Run]] = {}
+        for one in call.body:
+            put = _put(one.node)
+            if put is not None:
+                puts.setdefault((one.place.line, put[0], put[2]), []).append(one)
+        for (_, name, running), ones in puts.items():
+            before = [on for at, on in switches if at < ones[0].position]
+            if len(ones) < _ENOUGH or not before or before[-1]:
+                continue  # too few, or no model was switched to evaluation
+            if not all(_has_history(search, one) for one in ones[:_ENOUGH]):
+                continue
+            low, high = call.began, ones[-1].ended
+            if walked is not None and any(low <= n < high for n in walked):
+                continue
+            yield Collected(name, len(ones), (high - low) // len(ones), ones[0].place, running)
+
+
+def _has_history(search: Search, one: Run) -> bool:
+    put = _put(one.node)
+    if put is None or cut_kind(put[1]) is not None:
+        return False
+    if one.built_itself:
+        return True
+    for call in one.inner:
+        back = call.returned()
+        value = back.node.value if back is not None and isinstance(back.node, ast.Return) else None
+        if back is not None and value is not None and cut_kind(value) is None:
+            return back.built_itself or search.recorded_operand(value, back) is not None
+    return not one.inner and search.recorded_operand(put[1], one) is not None
+
+
+def _put(stmt: ast.stmt) -> tuple[str, ast.expr, bool] | None:
+    """What a statement adds something to, what it adds, and whether it is a sum."""
+    if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add):
+        return ast.unparse(stmt.target), stmt.value, True
+    effect = next((e for e in effects(stmt, "store") if e.how != "[...] ="), None)
+    if effect is None or effect.target is None or effect.value is None:
+        return None
+    return ast.unparse(effect.target), effect.value, False
+
+
+def _switches(stmt: ast.stmt) -> bool | None:
+    """Whether a statement switches a model to training (True) or to evaluation."""
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "eval" and not call.args:
+        return False
+    if call.func.attr == "train":
+        return not (call.args and isinstance(call.args[0], ast.Constant) and not call.args[0].value)
+    return None

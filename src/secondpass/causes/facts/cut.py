@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where history ended: following a loss without history back to the place that lost it.
+
+NOTE [ Finding a cut ]
+A statement that records no node although something that it reads has history is where history ended. For every statement
+that ran it is known whether nodes were recorded; so no value has to be looked at. From the loss back:
+1. The statement that assigned it recorded nodes of its own, or cuts in so many words (`.detach()`, `.item()`, `> 0.5`):
+   it is the cut, if what it reads was recorded.
+2. It called a function of the user's: go on at what that function returned.
+3. Otherwise go on at what it reads: locals, arguments (at the call), attributes (wherever they were assigned).
+4. Nothing on the way recorded anything: gradients were switched off around the forward (`no_grad`), or nothing in it
+   requires them (frozen, never a parameter).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ...record import Cut, Pass, Place, Trace
+from ...source import cut_kind, effects, records_nothing, root_of
+from .executed import Run, ran
+
+__all__ = ["Search", "find_cut"]
+
+_PARAMETERS = ("parameters", "named_parameters", "state_dict")
+_DEPTH = 200
+
+
+@dataclass
+class _Found:
+    kind: str
+    name: str
+    at: Run | None
+    place: Place | None = None
+
+
+def find_cut(trace: Trace, used: Pass) -> Cut | None:
+    """The place where the root of a pass lost its history."""
+    seen = next((c for c in reversed(trace.cuts) if c.when <= used.when), None)
+    if seen is not None:
+        return seen
+    if used.recording is False and trace.switches:
+        # Recording was still switched off: whatever was computed, this is why it has no history.
+        switch = trace.switches[-1]
+        return Cut(used.when, "no_grad", "", switch.place)
+    runs = ran(trace)
+    last = _last(runs)
+    if last is None:
+        return None
+    root = root_of(last.node)
+    if root is None:
+        # A helper around backward: the loss came in as an argument further out.
+        return None
+    search = Search(runs)
+    frozen = any(o.requiring is not None for o in trace.owners) and not any(o.requiring for o in trace.owners)
+    found = search.frozen() if frozen else None
+    found = found or search.expression(root, last, 0) or search.never_recorded(root, last)
+    if found is None:
+        return None
+    place = found.place or (found.at.place if found.at is not None else None)
+    return Cut(used.when, found.kind, found.name, place)
+
+
+def _last(runs: list[Run]) -> Run | None:
+    """The statement that was running at the end: the innermost one that had not ended."""
+    return runs[-1] if runs else None
+
+
+class Search:
+    def __init__(self, runs: list[Run]) -> None:
+        self.runs = runs
+        self.seen: set[tuple[int, str]] = set()
+
+    def expression(self, expr: ast.AST, at: Run, depth: int) -> _Found | None:
+        """Rule 3 for everything that an expression reads."""
+        if depth > _DEPTH:
+            return None
+        for name in _reads(expr):
+            found = self.name(name, at, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def name(self, name: str, at: Run, depth: int) -> _Found | None:
+        key = (id(at), name)
+        if key in self.seen:
+            return None
+        self.seen.add(key)
+        made = self.definition(name, at)
+        if made is None:
+            return self.argument(name, at, depth)
+        return self.statement(made, name, depth)
+
+    def definition(self, name: str, at: Run) -> Run | None:
+        """The statement that gave a name its value."""
+        body = at.call.body
+        for one in reversed(body[: body.index(at)] if at in body else body):
+            if name in one.targets or _put_into(one.node, name) is not None:
+                return one
+        if "." in name:
+            suffix = name[name.index(".") :]
+            for one in reversed(self.runs):
+                if one.position < at.position and any(t.endswith(suffix) for t in one.targets):
+                    return one
+        return None
+
+    def argument(self, name: str, at: Run, depth: int) -> _Found | None:
+        """A parameter of a function: what the caller gave for it."""
+        caller = at.call.caller
+        if caller is None:
+            return None
+        function = at.source.function(at.place.line)
+        if isinstance(function, ast.Module):
+            return None
+        base, dot, rest = name.partition(".")
+        given = _given(function, caller, base)
+        if given is None:
+            return None
+        text = ast.unparse(given) + dot + rest
+        if isinstance(given, ast.Name) or dot:
+            return self.name(text, caller, depth + 1)
+        if caller.built and _has_calls(given):
+            return None
+        return self.expression(given, caller, depth + 1)
+
+    def statement(self, one: Run, name: str, depth: int) -> _Found | None:
+        """Rules 1 and 2."""
+        value = _put_into(one.node, name) or getattr(one.node, "value", None) or getattr(one.node, "iter", None)
+        if value is None:
+            return None
+        kind = cut_kind(value)
+        if kind in ("data", "detach") and _of_parameters(value):
+            return _Found(kind, name, one)
+        if one.built_itself:
+            return _Found(kind, name, one) if kind is not None else None
+        for call in reversed(one.inner):
+            back = call.returned()
+            if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
+                found = self.returned(back, name, depth)
+                if found is not None:
+                    return found
+        lost = self.recorded_operand(value, one)
+        if lost is not None:
+            return self.lost(kind, lost, one)
+        return self.expression(value, one, depth + 1)
+
+    def lost(self, kind: str | None, name: str, one: Run) -> _Found:
+        """What was recorded is read, and nothing is recorded of it: in so many words, or because recording is off."""
+        if kind is None:
+            around = switch_around(one)
+            if around is not None:
+                shown = one.targets[0] if one.targets else name
+                return _Found("no_grad", shown, one, Place(one.place.file, around, one.place.function))
+        return _Found(kind or "unknown", name, one)
+
+    def returned(self, back: Run, name: str, depth: int) -> _Found | None:
+        value = back.node.value if isinstance(back.node, ast.Return) else None
+        if value is None:
+            return None
+        kind = cut_kind(value)
+        if back.built_itself:
+            return _Found(kind, name, back) if kind is not None else None
+        for call in reversed(back.inner):
+            inner = call.returned()
+            if inner is not None:
+                found = self.returned(inner, name, depth + 1)
+                if found is not None:
+                    return found
+        lost = self.recorded_operand(value, back)
+        if lost is not None:
+            return self.lost(kind, name, back)
+        return self.expression(value, back, depth + 1)
+
+    def recorded_operand(self, value: ast.AST, at: Run, depth: int = 0) -> str | None:
+        """Something that an expression reads and whose own statement recorded nodes without cutting."""
+        for name in _reads(value):
+            if self.recorded(name, at, depth):
+                return name
+        return None
+
+    def recorded(self, name: str, at: Run, depth: int) -> bool:
+        if depth > 40:
+            return False
+        made = self.definition(name, at)
+        if made is not None:
+            value = getattr(made.node, "value", None) or getattr(made.node, "iter", None)
+            if made.built:
+                return value is None or cut_kind(value) is None or bool(made.inner)
+            plain = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple)) and cut_kind(value) is None
+            return plain and value is not None and self.recorded_operand(value, made, depth + 1) is not None
+        caller = at.call.caller
+        function = at.source.function(at.place.line)
+        if caller is None or isinstance(function, ast.Module):
+            return False
+        given = _given(function, caller, name.partition(".")[0])
+        if given is None:
+            return False
+        if _has_calls(given):
+            before = caller.inner.index(at.call) if at.call in caller.inner else 0
+            earlier = caller.inner[before - 1].ended if before else caller.began
+            return at.call.began > earlier or any(c.ended > c.began for c in caller.inner[:before])
+        return self.recorded_operand(given, caller, depth + 1) is not None
+
+    def never_recorded(self, root: ast.AST, at: Run) -> _Found | None:
+        """Rule 4: the forward that should have recorded something, and what kept it from doing so."""
+        for one in reversed(self.runs):
+            if one is at:
+                continue
+            around = switch_around(one)
+            if around is not None and _calls_something(one):
+                names = one.targets
+                place = Place(one.place.file, around, one.place.function)
+                return _Found("no_grad", names[0] if names else "", one, place)
+        frozen = self.frozen()
+        if frozen is not None:
+            return frozen
+        made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
+        return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
+
+    def frozen(self) -> _Found | None:
+        """Where the parameters were told not to require a gradient."""
+        for one in reversed(self.runs):
+            if isinstance(one.node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
+                continue
+            assigns = isinstance(one.node, ast.Assign) and any(t.endswith(".requires_grad") for t in one.targets)
+            if assigns or any(True for _ in effects(one.node, "freeze")):
+                return _Found("frozen", "", one)
+        return None
+
+
+def _reads(expr: ast.AST) -> list[str]:
+    """The names and attribute chains that an expression reads, outermost first."""
+    found: list[str] = []
+    todo: list[ast.AST] = [expr]
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.Name):
+            found.append(node.id)
+        elif isinstance(node, ast.Attribute) and _is_chain(node):
+            found.append(ast.unparse(node))
+            todo.append(node.value)
+        elif isinstance(node, ast.Call):
+            # The function itself is no operand; what a method is called on is.
+            if isinstance(node.func, ast.Attribute):
+                todo.append(node.func.value)
+            todo += [*node.args, *(k.value for k in node.keywords)]
+        else:
+            todo += list(ast.iter_child_nodes(node))
+    return list(dict.fromkeys(found))
+
+
+def _put_into(stmt: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement puts into a container: `losses.append(loss)`."""
+    for effect in effects(stmt, "store"):
+        if effect.target is not None and ast.unparse(effect.target) == name:
+            return effect.value
+    return None
+
+
+def _of_parameters(expr: ast.AST) -> bool:
+    """Whether an expression goes over a module's parameters: they have no history, but are where it begins."""
+    calls = (n for n in ast.walk(expr) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    return any(c.func.attr in _PARAMETERS for c in calls if isinstance(c.func, ast.Attribute))
+
+
+def _is_chain(node: ast.AST) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _has_calls(expr: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) for n in ast.walk(expr))
+
+
+def _calls_something(one: Run) -> bool:
+    return any(_has_calls(part) for part in ast.iter_child_nodes(one.node)) and not isinstance(
+        one.node, (ast.FunctionDef, ast.ClassDef)
+    )
+
+
+def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: str) -> ast.expr | None:
+    """The expression that a caller gave for a parameter; modules pass theirs through `__call__`."""
+    parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if name not in parameters and name not in [a.arg for a in function.args.kwonlyargs]:
+        return None
+    for call in (n for n in ast.walk(caller.node) if isinstance(n, ast.Call)):
+        called = ast.unparse(call.func).rpartition(".")[2]
+        if called != function.name and function.name not in ("forward", "__call__"):
+            continue
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        own = parameters[1:] if parameters[:1] in (["self"], ["cls"]) else parameters
+        if name in own and own.index(name) < len(call.args):
+            return call.args[own.index(name)]
+    return None
+
+
+def switch_around(one: Run) -> int | None:
+    """The line that switches recording off around a statement."""
+    for stmt in reversed(one.source.path(one.place.line)):
+        if isinstance(stmt, (ast.With, ast.AsyncWith)):
+            if any(records_nothing(i.context_expr) for i in stmt.items):
+                return stmt.lineno
+            # Whatever it was given: nothing was recorded.
+            text = [ast.unparse(i.context_expr) for i in stmt.items]
+            if any("set_grad_enabled" in t and "(True" not in t for t in text):
+                return stmt.lineno
+        if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return next((d.lineno for d in stmt.decorator_list if records_nothing(d)), None)
+    return None
+
+

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether what a pass returned ends up in the loss of a later pass, as far as the source tells."""
+
+from __future__ import annotations
+
+import ast
+
+from ...record import Pass, Trace
+from ...source import Source, assigned, names_in, root_of
+from .lines import source_of
+
+__all__ = ["flows_into", "is_term_of"]
+
+_RETURNED = "<returned>"
+
+
+def is_term_of(trace: Trace, first: Pass, later: Pass) -> bool:
+    """Whether a gradient, after arithmetic of its own, is simply added to the loss of a later pass.
+
+    A gradient that goes through a network again (an adversarial step, an inner step of first-order meta-learning) is
+    data there, on purpose; one that is added to the loss as it is can only be meant to be differentiated.
+    """
+    return _follow(trace, first, later, pure=True)
+
+
+def flows_into(trace: Trace, first: Pass, later: Pass) -> bool:
+    """Follows names from the `grad` call through assignments and returns to the root of the later pass."""
+    return _follow(trace, first, later, pure=False)
+
+
+def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
+    tainted: set[str] = set()
+    shared = {(p.file, p.function) for p in later.stack}
+    for depth, place in enumerate(first.stack):
+        source = source_of(trace, place)
+        if source is None:
+            return False
+        stmt = source.statement(place.line)
+        if stmt is None:
+            return False
+        if depth:
+            # Out of a function comes what it returns, and what it puts into an object's attributes.
+            tainted = {t for t in tainted if t.startswith(_RETURNED) or "." in t}
+            if not tainted:
+                return False
+        if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
+            inner = _calls_of(stmt, first.stack[depth - 1].function) if depth and pure else set()
+            if inner and _leaves_arithmetic(stmt, inner):
+                return False
+            if isinstance(stmt, ast.Return):
+                tainted = {_RETURNED}
+                continue
+            tainted = _spread(source, place.line, _received(stmt, tainted), pure) | inner
+        if (place.file, place.function) in shared:
+            return _reaches(trace, later, tainted, pure)
+    return False
+
+
+def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
+    """The calls of a function, as they are written in a statement."""
+    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
+    return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function.rpartition(".")[2]}
+
+
+def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str]:
+    """What the rest of a function makes of some names; a mark when it returns one of them."""
+    function = source.function(line)
+    for _ in range(4):
+        before = len(tainted)
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+                if _mentions(node.value, tainted) and not (pure and _leaves_arithmetic(node.value, tainted)):
+                    tainted |= {ast.unparse(t) for t in assigned(node)}
+            elif isinstance(node, ast.For) and _mentions(node.iter, tainted):
+                tainted |= {ast.unparse(t) for t in assigned(node)}
+            elif (
+                isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
+            ):
+                if not (pure and _leaves_arithmetic(node.value, tainted)):
+                    tainted |= _returned(node.value, tainted)
+            elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
+                tainted |= names_in(node.target)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+                if any(_mentions(a, tainted) for a in node.args):
+                    tainted.add(ast.unparse(node.func.value))
+        if len(tainted) == before:
+            break
+    return tainted
+
+
+def _returned(value: ast.expr, tainted: set[str]) -> set[str]:
+    """That a value is returned, and as which of several."""
+    if not isinstance(value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in value.elts):
+        return {_RETURNED}
+    return {f"{_RETURNED}{i}" for i, e in enumerate(value.elts) if _mentions(e, tainted)}
+
+
+def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:
+    """What a statement assigns of what the call in it returned."""
+    own = [ast.unparse(t) for t in assigned(stmt)]
+    marks = {m.removeprefix(_RETURNED) for m in tainted if m.startswith(_RETURNED)}
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+    if not marks or "" in marks or not isinstance(target, ast.Tuple) or len(own) != len(target.elts):
+        return set(own)
+    return {name for i, name in enumerate(own) if str(i) in marks}
+
+
+def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
+    return any(
+        ast.unparse(n) in tainted
+        for n in ast.walk(expr)
+        if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    )
+
+
+def _leaves_arithmetic(expr: ast.AST, tainted: set[str]) -> bool:
+    """Whether something tainted is given to a function that is not plain arithmetic, or is only looked at."""
+    for call in (n for n in ast.walk(expr) if isinstance(n, ast.Call)):
+        name = ast.unparse(call.func)
+        if isinstance(call.func, ast.Attribute) and _mentions(call.func.value, tainted):
+            if call.func.attr in _CUTS:
+                return True
+            continue
+        given = any(_mentions(a, tainted) for a in (*call.args, *(k.value for k in call.keywords)))
+        if given and not (
+            name.startswith(("torch.", "F.", "math.")) or name in ("sum", "abs", "max", "min", "tuple", "list", "zip")
+        ):
+            return True
+    return False
+
+
+_CUTS = {"item", "detach", "numpy", "tolist", "cpu", "sign", "data", "backward", "append"}
+
+
+def _added(expr: ast.AST, tainted: set[str]) -> bool:
+    """Whether a tainted name is a term of a sum that has other terms."""
+    for node in ast.walk(expr):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            left, right = _mentions(node.left, tainted), _mentions(node.right, tainted)
+            other = node.right if left else node.left
+            if left != right and any(isinstance(n, (ast.Name, ast.Call, ast.Attribute)) for n in ast.walk(other)):
+                return True
+    return False
+
+
+def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool) -> bool:
+    for place in later.stack:
+        there = source_of(trace, place)
+        if there is None:
+            continue
+        stmt = there.statement(place.line)
+        root = root_of(stmt) if stmt is not None else None
+        if root is not None and _mentions(root, tainted):
+            return not pure or _is_sum(there, root, place.line, tainted)
+        if not pure and stmt is not None and _mentions(stmt, tainted):
+            return True
+    return False
+
+
+def _is_sum(source: Source, root: ast.expr, line: int, tainted: set[str]) -> bool:
+    """Whether the root, or what was assigned to it, adds the tainted term to others."""
+    if _added(root, tainted):
+        return True
+    name = ast.unparse(root)
+    for node in ast.walk(source.function(line)):
+        if isinstance(node, ast.Assign) and name in map(ast.unparse, assigned(node)):
+            if _added(node.value, tainted - {name}) and not _leaves_arithmetic(node.value, tainted - {name}):
+                return True
+        if (
+            isinstance(node, ast.AugAssign)
+            and ast.unparse(node.target) == name
+            and isinstance(node.op, (ast.Add, ast.Sub))
+        ):
+            if _mentions(node.value, tainted - {name}):
+                return True
+    return False

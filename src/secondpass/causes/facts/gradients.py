@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What became of gradients: which steps used them once, twice or never. See NOTE [ What a gradient is made of ] in `record`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...record import Pass, Step, Trace
+
+__all__ = ["Series", "series", "wasted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The steps of one optimizer whose gradients were looked at, in order."""
+
+    optimizer: str
+    leaves: tuple[int, ...] | None
+    steps: tuple[Step, ...]
+
+    @property
+    def closures(self) -> list[Step]:
+        """The steps that ran passes inside."""
+        return [s for s in self.steps if s.passes]
+
+    @property
+    def plain(self) -> list[Step]:
+        return [s for s in self.steps if not s.passes]
+
+    def used_before(self, step: Step, leaf: int) -> set[int]:
+        """The passes whose gradients earlier steps have applied to a leaf."""
+        found: set[int] = set()
+        for s in self.steps:
+            if s.when < step.when:
+                found |= set(s.used.get(leaf) or ())
+        return found
+
+    def piled(self, step: Step) -> list[int]:
+        """The leaves whose gradient still had in it what an earlier step had applied, with something new on top."""
+        return [n for n, g in step.used.items() if g and (old := self.used_before(step, n)) & set(g) and set(g) - old]
+
+    def stale(self, step: Step) -> list[int]:
+        """The leaves whose gradient was nothing but what an earlier step had applied, and had moved them with."""
+        moved = {n for s in self.steps if s.when < step.when for n in (s.moved if s.moved is not None else s.used)}
+        return [n for n, g in step.used.items() if g and n in moved and set(g) <= self.used_before(step, n)]
+
+    def wiped(self, trace: Trace, before: Step, step: Step) -> list[int]:
+        """The leaves that a pass between two steps had filled, and that had no gradient left at the second."""
+        empty = {n for n, g in step.used.items() if g == ()}
+        filled = {n for p in _between(trace, before.when, step.when) for n in p.filled or ()}
+        return sorted(empty & filled)
+
+    def pairs(self) -> Iterator[tuple[Step, Step]]:
+        return pairwise(self.steps)
+
+
+def _between(trace: Trace, start: int, end: int) -> list[Pass]:
+    """What a failed pass has left is cleared on purpose."""
+    return [p for p in trace.passes if p.kind == "backward" and p.outcome == "ok" and start < p.when < end]
+
+
+def series(trace: Trace) -> list[Series]:
+    """The steps of every optimizer (and those made by hand)."""
+    found: dict[tuple[str, object], list[Step]] = {}
+    for step in trace.steps:
+        if step.used:
+            found.setdefault((step.optimizer, step.leaves), []).append(step)
+    return [Series(name, leaves, tuple(steps)) for (name, leaves), steps in found.items()]  # type: ignore[arg-type]
+
+
+def wasted(trace: Trace, one: Pass) -> bool | None:
+    """Whether everything that a pass filled was cleared before any step used it; None where that cannot be told.
+
+    What the program itself put into a gradient afterwards may have been made of it: then nothing is known.
+    """
+    if one.filled is None or one.inputs is not None:
+        return None
+    if not one.filled:
+        return None
+    later_steps = [s for s in trace.steps if s.when > one.when and s.used]
+    left = set(one.filled)
+    for leaf in one.filled:
+        gone = next((c.when for c in trace.clears if c.when > one.when and leaf in (c.leaves or ())), None)
+        for step in later_steps:
+            gradient = step.used.get(leaf, ())
+            if gone is not None and step.when > gone:
+                if gradient is None:
+                    return None  # somebody's own
+                break
+            if gradient is None:
+                return None
+            if one.when in gradient:
+                return False
+        if gone is None:
+            return None
+        left.discard(leaf)
+    return not left

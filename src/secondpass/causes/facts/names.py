@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""By what name something is spoken of: the path that was seen, written as its author writes it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from ...record import Binding, Carrier, Node, Place
+from ...source import Source, assigned, heads, reads
+from .lines import source_of, sources_of
+from .meeting import Meeting
+
+__all__ = ["Named"]
+
+
+class Named:
+    """The names of what a meeting has met."""
+
+    def __init__(self, meeting: Meeting) -> None:
+        self.meeting, self.trace = meeting, meeting.trace
+
+    def carrier(self, prefer: str = "now") -> Carrier | None:
+        """What brings the entry into the new graph, as the source writes it."""
+        meeting = self.meeting
+        chosen = [b for b in meeting.bound_now if b.number == meeting.entry.number] or meeting.bound_now
+        before = [b for b in meeting.bound_then if b.number == meeting.entry.number] or meeting.bound_then
+        groups = [chosen, before] if prefer == "now" else [before, chosen]
+        groups = [[b for b in group if not self._ended(b)] for group in groups] + groups
+        groups.append([b for e in meeting.entries for b in meeting.bindings(e)])
+        for group in groups:
+            best = min(group, key=self._plainness, default=None)
+            if best is not None:
+                return Carrier(self._as_written(best.name), best.kind)
+        flown = self._by_flow()
+        if flown:
+            return Carrier(flown, "attribute" if "." in flown else "local")
+        if self.written:
+            name = self.written[0]
+            return Carrier(name, "attribute" if "." in name else "slot" if "[" in name else "local")
+        return None
+
+    @cached_property
+    def written(self) -> list[str]:
+        """What the statements that built the entries assign, innermost first."""
+        found: list[str] = []
+        for node in (self.meeting.entry, *self.meeting.entries):
+            for place in node.stack or ((node.place,) if node.place is not None else ()):
+                source = source_of(self.trace, place)
+                found += source.targets(place.line) if source is not None else []
+        return list(dict.fromkeys(found))
+
+    def _plainness(self, seen: Binding) -> tuple[int, int, int, int]:
+        """Sorts names: those that the source assigns, then plain ones, then the shortest."""
+        name = seen.name
+        private = sum(w.key.startswith("__") for w in seen.path.ways)
+        return (private, 0 if name in self.written else 1, len(seen.path.ways), len(name))
+
+    def _ended(self, seen: Binding) -> bool:
+        """Whether a name is a local of a function that was called anew in each turn of the loop between the passes: it
+        cannot have brought anything from one to the next."""
+        return seen.path.scope == "local" and seen.function in self._called_anew and seen.path.root != "self"
+
+    @cached_property
+    def _called_anew(self) -> set[str]:
+        loop = self.meeting.advanced
+        if loop is None:
+            return set()
+        for depth, place in enumerate(self.meeting.used.stack):
+            source = source_of(self.trace, place) if place.file == loop.file else None
+            if source is not None and source.function(place.line) is source.function(loop.line):
+                return {p.function for p in self.meeting.used.stack[:depth]}
+        return set()
+
+    def _as_written(self, name: str) -> str:
+        """`meters["loss"].total` is `self.total` where the class itself writes it."""
+        if name in self.written or "." not in name:
+            return name
+        own = f"self.{name.rpartition('.')[2]}"
+        # Further than one attribute away, the name that its own class uses says more than the way to it.
+        far = name.count(".") > 1 and any(own in source.targets_written for _, source in sources_of(self.trace))
+        return own if own in self.written or far else name
+
+    def _by_flow(self) -> str:
+        """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""
+        consumer = self.meeting.boundary[0][0]
+        for made in self.meeting.entry.stack if consumer is not None else ():
+            for use in consumer.stack if consumer is not None else ():
+                source = source_of(self.trace, made)
+                if source is None or (made.file, made.function) != (use.file, use.function):
+                    continue
+                found = _flow(source, set(source.targets(made.line)), use.line)
+                if found:
+                    return found
+        return ""
+
+    # -- places ------------------------------------------------------------------------------------------------------
+
+    def place(self, node: Node, name: str = "") -> Place | None:
+        """Where a node was built: its line where it is known, else the line that assigns the name that held it."""
+        if node.place is not None or not name:
+            return node.place
+        for place in self.meeting.used.stack:
+            source = source_of(self.trace, place)
+            if source is None:
+                continue
+            function = source.function(place.line)
+            lines = [s.lineno for s in source.targets_written.get(name, ()) if source.function(s.lineno) is function]
+            before = [n for n in lines if n < place.line]
+            if lines:
+                return Place(place.file, max(before or lines), place.function)
+        return self._assigned_in(name, {b.function for b in self.meeting.bindings(node) if b.name == name})
+
+    def _assigned_in(self, name: str, functions: set[str]) -> Place | None:
+        """The one line that assigns a name in some functions, or the only one in the whole program."""
+        found: list[Place] = []
+        others: list[Place] = []
+        for file, source in sources_of(self.trace):
+            for stmt in source.targets_written.get(name, ()):
+                function = source.function_name(stmt.lineno)
+                inside = any(f.rpartition(".")[2] == function for f in functions)
+                (found if inside else others).append(Place(file, stmt.lineno, function))
+        chosen = found or others
+        return chosen[0] if len(chosen) == 1 else None
+
+
+def _flow(source: Source, targets: set[str], line: int) -> str:
+    """Follows what a statement reads back to one of some targets; an attribute on the way is what carries it."""
+    stmt = source.statement(line)
+    todo = [(name, "") for part in (heads(stmt) if stmt is not None else ()) for name in reads(part)]
+    seen: set[str] = set()
+    while todo:
+        name, carried = todo.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        carried = carried or (name if "." in name else "")
+        if name in targets:
+            return carried or name
+        for made in source.targets_written.get(name, ()):
+            if isinstance(made, ast.Assign) and name in map(ast.unparse, assigned(made)):
+                todo += [(n, carried) for n in reads(made.value)]
+    return ""

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table that decides why a pass met freed history: the first row that fits is the cause.
+
+A row asks only for facts of `facts.meeting`; what each fact means, and where it is observed, stands there. The order matters:
+a row may rely on what the rows before it have ruled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .facts.flow import flows_into, is_term_of
+from .facts.meeting import Meeting
+from .facts.steps import steps_in_loop
+
+__all__ = ["ROWS", "Row", "decide", "why"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    number: int
+    cause: str
+    when: str
+    """The condition in words."""
+    fits: Callable[[Meeting], bool]
+
+
+def _taken_without_graph(m: Meeting) -> bool:
+    freed = m.freed
+    if freed is None or freed.kind != "grad" or freed.create:
+        return False
+    # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss.
+    if freed.inputs is not None and set(freed.inputs) & m.trained:
+        return is_term_of(m.trace, freed, m.used)
+    return flows_into(m.trace, freed, m.used)
+
+
+def _piled_up(m: Meeting) -> bool:
+    if not m.new or m.born == "before the loop" or (m.bound_all_along and not m.store and not m.next):
+        return False  # one and the same term in both sums: built once, not piled up
+    if not m.earlier and not m.next:
+        return False
+    return (m.was_root and m.joins in ("added", "averaged")) or (m.grows and m.joins != "otherwise")
+
+
+def _stored(m: Meeting) -> bool:
+    if not m.new or m.born == "this iteration":
+        return False
+    if m.born == "before the loop" and not _repeats(m):
+        return False  # one iteration's values, used by several losses
+    several = m.stores_several is not None or (m.still_stored and m.again is True) or m.assembled
+    # A state that is also listed is carried on by its own name.
+    return several and (not m.next or not any(b.path.holder is None for b in (*m.bound_now, *m.bound_then)))
+
+
+def _carried(m: Meeting) -> bool:
+    if m.deepens and m.moved is not True:
+        return False  # layer upon layer of one forward, with a loss at each
+    if m.next:
+        return True
+    return m.earlier and bool(m.fresh) and m.again is not False and not _kept(m)
+
+
+def _kept(m: Meeting) -> bool:
+    """Whether the very value of before is still there, and was at the first pass: nothing has taken its place."""
+    return m.again is None and bool(m.bound_all_along)
+
+
+def _repeats(m: Meeting) -> bool:
+    """Whether what both passes are in steps from turn to turn, so that one value cannot serve them all."""
+    return bool(m.steps_between) or (m.outside is not None and steps_in_loop(m.trace, m.outside))
+
+
+def _built_once(m: Meeting) -> bool:
+    return bool(m.fresh) and _repeats(m) and (m.born == "before the loop" or (m.earlier and not m.next))
+
+
+def _as_data(m: Meeting) -> bool:
+    return _built_once(m) and m.is_data and (m.store is not None or _memo(m))
+
+
+def _foreign(m: Meeting) -> bool:
+    return _built_once(m) and m.foreign
+
+
+def _memo(m: Meeting) -> bool:
+    return any(w.kind == "call" for b in (*m.bound_now, *m.bound_then) for w in b.path.ways)
+
+
+ROWS = (
+    Row(1, "freed-access", "the pass that freed ran inside the failing one", lambda m: m.inside),
+    Row(
+        2,
+        "missing-create-graph",
+        "a gradient of what nobody trains was taken without a graph, and is part of the loss",
+        _taken_without_graph,
+    ),
+    Row(3, "repeated-backward", "nothing new since, and the same root", lambda m: m.same_loss),
+    Row(
+        4,
+        "accumulated-loss",
+        "the old value was the root, or grows by its own value, and is only added to the new one",
+        _piled_up,
+    ),
+    Row(5, "stored-history", "one holder has values of several iterations", _stored),
+    Row(6, "carried-state", "a value of an earlier iteration, whose statement has run again since", _carried),
+    Row(7, "stored-history", "built once and stored; what is behind it is trained in other ways", _as_data),
+    Row(8, "crossed-networks", "built once; the failing pass is for a player that owns nothing behind it", _foreign),
+    Row(9, "hoisted-forward", "one value, built once, that every turn uses", _built_once),
+    Row(10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals),
+    Row(11, "shared-forward", "two losses of one iteration", lambda m: True),
+)
+
+
+def decide(meeting: Meeting) -> Row:
+    """The row that fits."""
+    return next(row for row in ROWS if row.fits(meeting))
+
+
+def why(meeting: Meeting, row: Row) -> dict[str, Any]:
+    """The row that decided, and the facts that it rests on: what `secondpass explain --why` shows."""
+    store = meeting.stores_several or meeting.store
+    return {
+        "row": row.number,
+        "when": row.when,
+        "facts": {
+            "born": meeting.born,
+            "again": meeting.again,
+            "next": meeting.next,
+            "holder": [b.name for b in meeting.bound_now][:4],
+            "store": store.name if store is not None else None,
+            "joins": meeting.joins,
+            "was root": meeting.was_root,
+            "moved": meeting.moved,
+            "steps between": len(meeting.steps_between),
+            "players": {
+                "freed": sorted(meeting.player(meeting.freed) or ()),
+                "used": sorted(meeting.player(meeting.used) or ()),
+            },
+            "trained behind it": len(meeting.through),
+            "reached only through it": len(meeting.alone),
+            "entries": len(meeting.entries),
+        },
+    }

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Watching, judging, repairing and saying put together.
+
+    secondpass.install()              # from here on, for the whole process
+    with secondpass.watch() as w:     # for a block
+        train()
+    print(w.report().to_json())
+
+Importing this package loads nothing; torch is loaded by the first call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..record import Report
+    from .session import Session
+
+__all__ = ["explain", "install", "uninstall", "watch"]
+
+
+class _Installed:
+    session: Session | None = None
+
+
+def install() -> Session:
+    """Watches every pass of this process from now on. Calling it again changes nothing.
+
+    A failing pass is explained in a note on its exception; what was silently wrong is said when the program ends.
+    """
+    from .session import Session
+
+    if _Installed.session is None:
+        _Installed.session = Session()
+        _Installed.session.start()
+        atexit.register(_at_exit)
+    return _Installed.session
+
+
+def uninstall() -> None:
+    """Stops watching and restores every name that was patched."""
+    if _Installed.session is not None:
+        atexit.unregister(_at_exit)
+        _Installed.session.stop()
+        _Installed.session = None
+
+
+def _at_exit() -> None:
+    session = _Installed.session
+    if session is not None:
+        # An exception that nobody caught has been shown by now, and is all that there is to say.
+        failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        uninstall()
+        if failed is None:
+            session.finish(ended=True)
+            session.tell()
+
+
+class watch:
+    """Watches the passes of a block.
+
+    A failing pass is explained in a note on its exception; what was silently wrong is said when the block ends (unless
+    `quiet`), and `report()` of what the block is given has all of it.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        from .session import Session
+
+        self.session = Session()
+        self.quiet = quiet
+
+    def __enter__(self) -> Session:
+        self.session.start()
+        return self.session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.session.finish(ended=error is None)
+        finally:
+            self.session.stop()
+        if not self.quiet:
+            self.session.tell()
+
+
+def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
+    """Explains an exception after the fact (the last one by default); prints, and returns the report."""
+    from .postmortem import explain as after_the_fact
+
+    return after_the_fact(error, show=show)
+
+

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One watch from beginning to end: failures are explained as they happen, silent faults when it ends."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import __version__
+from ..causes import diagnose
+from ..causes.swallowed_error import swallowed
+from ..record import Finding, Report, Trace
+from ..torchgraph import touchable
+from ..watcher.access import Access
+from ..watcher.failure import Failed, Graph
+from ..watcher.ledger import PassNote
+from ..watcher.log import Log
+from ..watcher.trace import build
+from ..watcher.watcher import Watcher
+
+__all__ = ["Session", "note_of", "with_edits"]
+
+_EXPLAINED = 20
+
+
+class Session:
+    """What `install`, `watch` and `secondpass run` have in common."""
+
+    def __init__(self, root: Path | None = None, log: Log | None = None) -> None:
+        self.watcher = Watcher(root, log)
+        self.watcher.on_failure = self._explain
+        self.watcher.on_pass = self._went_on
+        self.silent: list[Finding] = []
+        self._explained: set[int] = set()
+        self._open: list[Finding] = []
+        """What the last failed pass gave, until it shows whether the program caught the error."""
+        self._swallowed: dict[tuple[object, ...], tuple[Finding, int]] = {}
+
+    def start(self) -> None:
+        if self.watcher.log is not None:
+            self.watcher.log.listen(torch.autograd._get_sequence_nr)  # type: ignore[attr-defined]
+        self.watcher.start()
+
+    def stop(self) -> None:
+        self.watcher.stop()
+
+    # -- failures ----------------------------------------------------------------------------------------------------
+
+    def _explain(self, failed: Failed, error: BaseException) -> None:
+        """Adds the explanation to the user's exception. Everything that refers to his objects ends with this call."""
+        try:
+            if failed.kind == "other" or id(error) in self._explained:
+                return None
+            before = [n for n in self.watcher.ledger.pass_notes() if n is not failed.note][-1:]
+            if before and before[0].outcome == "failed" and failed.note.roots and before[0].roots == failed.note.roots:
+                return None  # the same loss once more: a retry, whose own failure says nothing new
+            if sum(times for _, times in self._swallowed.values()) >= _EXPLAINED:
+                return self._again(failed)
+            graph = Graph(failed, self.watcher)
+            too_deep = graph.failing is None and len(graph.nodes) >= touchable()
+            self._conclude(build(self.watcher, graph), error)
+            del graph
+            if too_deep and not self._open and hasattr(error, "add_note"):
+                error.add_note(
+                    f"\nsecondpass: the graph of this pass has more than {touchable():,} nodes, more than can be looked at without "
+                    "harm;\nrun it with shorter sequences (or fewer steps) to see what was reused."
+                )
+        finally:
+            failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
+
+    def _conclude(self, trace: Trace, error: BaseException) -> None:
+        self._explained = {id(error)}
+        self._open = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "error"]
+        for finding in self._open:
+            text = note_of(finding, trace.sources)
+            # Watches may lie in one another (a callback's in `secondpass run`): the innermost has said it, and best.
+            said = any(finding.code in note for note in getattr(error, "__notes__", ()))
+            if text and not said and hasattr(error, "add_note"):
+                error.add_note(text)
+
+    def _again(self, failed: Failed) -> None:
+        """A program that catches the error at every step: counting is enough."""
+        place = self.watcher.files.places(failed.note.key)[:1]
+        for key, (finding, times) in self._swallowed.items():
+            if (finding.failed,) == place:
+                self._swallowed[key] = (finding, times + 1)
+
+    def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
+        """A pass begins after one that failed, or the program ends well: it has caught the error."""
+        for finding in self._open:
+            key = (finding.failed, finding.carrier)
+            first, times = self._swallowed.get(key, (finding, 0))
+            self._swallowed[key] = (first, times + 1)
+        self._open = []
+
+    def raised(self, error: BaseException) -> None:
+        """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
+        if id(error) in self._explained or not Access.fits(error):
+            return
+        self.watcher.guarded(self._accessed, error)
+
+    def _accessed(self, error: BaseException) -> None:
+        access = Access(self.watcher, error)
+        trace = build(self.watcher, access)  # type: ignore[arg-type]
+        if access.name:
+            failure = replace(trace.failures[-1], names=(access.name,))
+            trace = replace(trace, failures=(*trace.failures[:-1], failure))
+        self._conclude(trace, error)
+
+    def tell(self) -> None:
+        """Says on stderr what no exception of the user's has shown."""
+        findings = tuple(self.unsaid())
+        if findings:
+            from ..render import color_for
+            from ..render.text import render
+
+            text = render(Report(findings=findings), color=color_for(sys.stderr), width=80)
+            sys.stdout.flush()
+            print("\n" + text, end="", file=sys.stderr)
+
+    def unsaid(self) -> list[Finding]:
+        """The findings that no exception of the user's has shown."""
+        return [f for f in self.findings if f not in self._open]
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def finish(self, *, ended: bool) -> None:
+        """Looks for what went wrong in silence; a program that failed is told of its failure only."""
+        self.watcher.guarded(self._finish, ended)
+
+    def _finish(self, ended: bool) -> None:
+        if ended:
+            self._went_on()
+        if self.watcher.asleep or self._open:
+            return
+        if self._swallowed:
+            return  # what else there is to see comes from the steps that were lost
+        trace = build(self.watcher, ended=ended)
+        self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything found so far."""
+        return (*self._open, *(swallowed(f, times) for f, times in self._swallowed.values()), *self.silent)
+
+    def report(self, program: dict[str, Any] | None = None) -> Report:
+        """The findings with what they rest on."""
+        return Report(
+            findings=self.findings,
+            tool={
+                "name": "secondpass",
+                "version": __version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+            program=program or {"pid": os.getpid()},
+            passes={"count": self.watcher.ledger.passes, "steps": self.watcher.ledger.steps, "sites": self._sites()},
+        )
+
+    def _sites(self) -> list[dict[str, Any]]:
+        """Where passes were made, and how often: `check --with` weighs its findings by it."""
+        found: dict[tuple[str, int], int] = {}
+        for site in list(self.watcher.ledger.pass_sites.values())[:1000]:
+            for place in self.watcher.files.places(site.key)[:1]:
+                found[place.file, place.line] = found.get((place.file, place.line), 0) + site.count
+        return [{"file": file, "line": line, "count": count} for (file, line), count in found.items()]
+
+
+def with_edits(finding: Finding, sources: dict[str, str]) -> Finding:
+    """The finding with its remedies as edits, where the parts that work them out are installed.
+
+    Where history was reused but it is not known where it was built (inside a framework's own loop, say), no line can be
+    pointed at for sure: then there is advice, and no edit.
+    """
+    if finding.code.startswith("SP1") and finding.severity == "error" and finding.built is None:
+        return finding
+    try:
+        from ..remedies import attach
+
+        return attach(finding, sources=dict(sources))
+    except Exception:
+        return finding
+
+
+def note_of(finding: Finding, sources: dict[str, str]) -> str:
+    try:
+        from ..render import note
+
+        return note(finding, sources=sources)
+    except Exception:
+        return f"secondpass: {finding.message}"

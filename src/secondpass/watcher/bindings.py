@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which paths of the user's lead to tensors with history: numbers and types only, never a reference.
+
+Looked at are the locals of the user's frames, the globals of their modules, attributes of objects, slots of containers,
+cells of closures and the frames of generators, a few levels deep and within a budget.
+
+NOTE [ Nobody is called ]
+Looking runs no code of the user's: types are asked instead of values (`__class__` may be a property), containers are
+read with the methods of list, tuple, dict..., attributes from `__dict__` and slots. A lazy object stays lazy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import CO_OPTIMIZED
+from itertools import islice
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+
+from ..record import Path, Way
+from ..torchgraph import freed, saved_bytes, touchable, walk
+from .objects import fields_of, local, neighbours, parts
+
+__all__ = ["Held", "Seen", "Snapshot", "Trail", "look"]
+
+_DEPTH = 5
+_BUDGET = 4000
+_WALK = 2000
+_MEASURED = (4, 8, 16)
+_ENDS = 6
+_SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
+_SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
+_SCALED = (*_SUMS, "Mul", "Div", "Neg", "Rsub")
+_TERMS = 12
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+_HOOKED = 256
+_PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
+_DIRECT = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
+
+
+class Trail(NamedTuple):
+    """A path before anybody has asked for it: see `record.Path`."""
+
+    root: str
+    scope: str
+    type: str
+    ways: tuple[tuple[str, str, str], ...] = ()
+
+    def then(self, kind: str, key: str, value: Any) -> Trail:
+        return Trail(self.root, self.scope, self.type, (*self.ways, (kind, key, _type(value))))
+
+    def path(self) -> Path:
+        return Path(self.root, self.scope, tuple(Way(*w) for w in self.ways), self.type)  # type: ignore[arg-type]
+
+    def spelled(self) -> str:
+        return str(self.path())
+
+
+def _type(value: Any) -> str:
+    kind = type(value)
+    if issubclass(kind, tuple) and kind is not tuple:
+        return "NamedTuple"
+    if issubclass(kind, torch.utils.data.Dataset):
+        return "Dataset"
+    return str(type.__getattribute__(kind, "__name__"))
+
+
+@dataclass(slots=True)
+class Seen:
+    """A path, and the node behind the tensor at its end."""
+
+    trail: Trail
+    number: int
+    freed: bool | None
+    function: str
+    terms: tuple[int, ...] = ()
+    """Numbers of the nodes behind it, for sums and scalings: a running sum shows as a chain."""
+    single: bool = True
+    """Whether it has one element."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A container with history in it."""
+
+    trail: Trail
+    count: int
+    numbers: tuple[int, ...]
+    function: str
+    nodes: int | None = None
+    """Nodes behind its last tensor, where they were counted."""
+    bytes: int | None = None
+    """Bytes of the saved tensors that those still hold."""
+    single: bool = True
+    """Whether the tensors in it have one element each."""
+    hooks: int | None = None
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What was seen at one moment."""
+
+    names: list[Seen] = field(default_factory=list)
+    holders: list[Held] = field(default_factory=list)
+    optimizers: list[tuple[str, Any]] = field(default_factory=list)
+    """Names and optimizers, for use at once: whoever keeps the snapshot empties the list."""
+    modules: list[tuple[str, Any]] = field(default_factory=list)
+    """Names and modules, likewise."""
+    whole: bool = True
+    """Whether everything in reach was looked at: False where the budget ran out."""
+
+
+def look(frames: list[FrameType], tensors: dict[str, Any] | None = None, objects: dict[str, Any] | None = None) -> Snapshot:
+    """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs. `objects` are
+    looked into as well, by the names that they have there."""
+    with torch._C.DisableTorchFunction():
+        return _Look(tensors).frames(frames, objects or {})
+
+
+class _Look:
+    def __init__(self, tensors: Any) -> None:
+        self.shot = Snapshot()
+        self.seen: set[int] = set()
+        self.left = _BUDGET
+        self.tensors = tensors
+        self.function = ""
+        self.hooked = False
+        """Whether it is the modules' hooks that are being looked into."""
+        self.last: Any = None
+        """The node behind the last tensor with history; gone with this object when the look is over."""
+
+    def frames(self, frames: list[FrameType], objects: dict[str, Any]) -> Snapshot:
+        modules = []
+        for frame in frames:
+            self.frame(frame)
+            if frame.f_globals not in modules:
+                modules.append(frame.f_globals)
+        modules += neighbours(modules)
+        for names in (*modules, objects):
+            self.function = "<module>"
+            for name, value in _direct_first(names):
+                if not name.startswith("__"):
+                    self.value(Trail(name, "global", _type(value)), value, 1)
+        self.hooks()
+        self.shot.whole = self.left > 0
+        return self.shot
+
+    def hooks(self) -> None:
+        """What hooks hold goes by the names that others have for it; so they come last."""
+        self.hooked = True
+        for name, module in self.shot.modules[:_HOOKED]:
+            for kind in _HOOKS:
+                found = fields_of(module).get(kind)
+                if isinstance(found, dict) and found:
+                    trail = Trail(name, "global", _type(module)).then("attribute", kind, found)
+                    self.mapping(trail, found, 1)
+
+    def frame(self, frame: FrameType) -> None:
+        code = frame.f_code
+        self.function = code.co_qualname.replace("<locals>.", "")
+        if not code.co_flags & CO_OPTIMIZED:
+            # A module, a class body or `exec`: the names are in a dict of the user's own.
+            if frame.f_locals is not frame.f_globals:
+                self.names(frame.f_locals, code)
+            return
+        with local(frame) as names:
+            self.names(names, code)
+
+    def names(self, names: Any, code: CodeType) -> None:
+        for name, value in _direct_first(names):
+            self.value(Trail(name, "cell" if name in code.co_freevars else "local", _type(value)), value, 0)
+
+    def value(self, trail: Trail, value: Any, depth: int) -> bool:
+        """Looks at one value; says whether it holds history."""
+        # The type is asked and not the value, whose `__class__` may be the user's code; see NOTE [ Nobody is called ].
+        type_ = type(value)
+        if issubclass(type_, _PLAIN):
+            return False
+        if issubclass(type_, torch.Tensor):
+            return self.tensor(trail, value)
+        if depth > _DEPTH or self.left <= 0:
+            return False
+        self.left -= 1
+        if issubclass(type_, (list, tuple, deque, set, frozenset)):
+            return self.sequence(trail, value, depth)
+        if issubclass(type_, dict):
+            return self.mapping(trail, value, depth)
+        if id(value) in self.seen:
+            return False
+        self.seen.add(id(value))
+        held = False
+        if issubclass(type_, torch.optim.Optimizer):
+            self.shot.optimizers.append((trail.spelled(), value))
+            return False
+        if issubclass(type_, torch.nn.Module) and "_parameters" in fields_of(value):
+            self.shot.modules.append((trail.spelled(), value))
+        for kind, key, inner in parts(value):
+            # What a closure or a generator holds goes by its own name, not by that of its holder.
+            further = Trail(key, kind, _type(inner)) if kind in ("cell", "local") else trail.then(kind, key, inner)
+            held |= self.value(further, inner, depth + 1)
+        return held
+
+    def tensor(self, trail: Trail, value: torch.Tensor) -> bool:
+        try:
+            node = value.grad_fn
+        except RuntimeError:  # a view whose base was changed in a way that PyTorch forbids
+            return False
+        if self.tensors is not None:
+            self.tensors.setdefault(trail.spelled(), value)
+        if node is None:
+            return False
+        self.last = node
+        self.shot.names.append(
+            Seen(trail, node._sequence_nr(), freed(node), self.function, _summed(node), _is_single(value))
+        )
+        return True
+
+    def sequence(self, trail: Trail, value: Any, depth: int) -> bool:
+        base = next(b for b in _SEQUENCES if issubclass(type(value), b))
+        size = base.__len__(value)
+        if not size or id(value) in self.seen:
+            return False
+        self.seen.add(id(value))
+        if base in (set, frozenset):
+            if size > 10 * _BUDGET:
+                return False
+            items: Any = list(base.__iter__(value))
+            item = items.__getitem__
+        else:
+            item = partial(base.__getitem__, value)
+        # Numbers at both ends of a long one: numbers all the way. (A short one may be a record.)
+        ends = (type(item(0)), type(item(-1))) if size > _ENDS else ()
+        if ends and all(issubclass(t, (int, float, str)) for t in ends):
+            return False
+        places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
+        fields = getattr(type(value), "_fields", None) if base is tuple else None
+        before, held = len(self.shot.names), []
+        try:
+            for i in places:
+                inner = item(i)
+                if isinstance(fields, tuple) and i < len(fields):
+                    held.append(self.value(trail.then("attribute", str(fields[i]), inner), inner, depth + 1))
+                else:
+                    held.append(self.value(trail.then("item", str(i), inner), inner, depth + 1))
+        except IndexError:  # another thread has taken something out
+            return any(held)
+        # A tuple is several values under one name; a deque with a limit forgets by itself.
+        if any(held) and base is not tuple and not (base is deque and value.maxlen is not None):
+            self.holding(trail, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), before)
+        return any(held)
+
+    def mapping(self, trail: Trail, value: dict[Any, Any], depth: int) -> bool:
+        size = dict.__len__(value)
+        if not size or id(value) in self.seen:
+            return False
+        self.seen.add(id(value))
+        held, before = 0, len(self.shot.names)
+        for key, inner in list(islice(dict.items(value), 64)):
+            shown = f'"{key}"' if type(key) is str else repr(key) if _is_simple(key) else "..."
+            held += self.value(trail.then("item", shown, inner), inner, depth + 1)
+        if held:
+            self.holding(trail, held if size <= 64 else held * size // 64, before)
+        return bool(held)
+
+    def holding(self, trail: Trail, count: int, before: int) -> None:
+        inside = self.shot.names[before:]
+        if not inside or any(key in _HOOKS for _, key, _ in trail.ways):
+            return
+        like = next((h for h in self.shot.holders if h.hooks is not None and h.trail == trail), None)
+        if self.hooked and like is not None:
+            like.hooks = (like.hooks or 0) + 1  # another hook of the same function, with a container of its own
+            return
+        held = Held(trail, count, tuple(s.number for s in inside), self.function, single=all(s.single for s in inside))
+        held.hooks = 1 if self.hooked else None
+        # What one more tensor costs is measured now and then only: it takes a walk.
+        graph = walk([self.last], min(_WALK, touchable() // 4)) if self.last is not None and count in _MEASURED else None
+        if graph is not None:
+            held.nodes, held.bytes = len(graph), saved_bytes(graph)
+        self.shot.holders.append(held)
+
+
+def _summed(node: Any) -> tuple[int, ...]:
+    """Numbers of the nodes that a value is a sum of, scaled or not: `mean = 0.9 * mean + 0.1 * x` is made of `mean`."""
+    if not node.name().startswith(_SCALED):
+        return ()
+    found: list[int] = []
+    todo = [node]
+    while todo and len(found) < _TERMS:
+        for term, _ in todo.pop(0).next_functions:
+            if term is not None:
+                found.append(term._sequence_nr())
+                if term.name().startswith(_SCALED):
+                    todo.append(term)
+    return tuple(found)
+
+
+def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
+    """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
+    return sorted(names.items(), key=lambda item: not issubclass(type(item[1]), _DIRECT))
+
+
+def _is_single(value: torch.Tensor) -> bool:
+    try:
+        return value.numel() == 1
+    except RuntimeError:  # a size that only a run would tell
+        return False
+
+
+def _is_simple(key: Any) -> bool:
+    return type(key) is int or (type(key) is tuple and all(type(k) in (int, str) for k in key))

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whose code a frame runs: the user's, or a library's."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from ..record import Place
+
+__all__ = ["Files"]
+
+_HERE = str(Path(__file__).resolve().parent.parent) + os.sep
+_CODES = 20_000
+_ENTRANCES = tuple(os.path.join("torch", *p) for p in (("_tensor.py",), ("autograd", "__init__.py"), ("autograd", "graph.py")))
+_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+class Files:
+    """Knows the user's files. Answers are remembered."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = str(root.resolve()) + os.sep if root is not None else None
+        self._cwd = os.getcwd() + os.sep
+        self._answers: dict[str, bool] = {}
+        self._codes: dict[int, _Code] = {}
+        paths = sysconfig.get_paths()
+        self._libraries = tuple(
+            p + os.sep
+            for p in {paths.get("stdlib"), paths.get("platstdlib"), paths.get("purelib"), paths.get("platlib")}
+            if p
+        )
+
+    def mine(self, code: CodeType) -> bool:
+        """Whether a code object comes from the user's files."""
+        file = code.co_filename
+        answer = self._answers.get(file)
+        if answer is None:
+            answer = self._answers[file] = self._judge(file)
+        return answer
+
+    def _judge(self, file: str) -> bool:
+        if file.startswith("<"):
+            # Notebook cells and `python -c`; not `<frozen importlib>` and the like.
+            return file.startswith(("<ipython", "<stdin>", "<string>"))
+        full = os.path.abspath(file)
+        if full.startswith(_HERE):
+            return False
+        inside = self.root is not None and full.startswith(self.root)
+        if any(part in full for part in _PARTS):
+            return False
+        return inside or not full.startswith(self._libraries)
+
+    def show(self, file: str) -> str:
+        """A file as places name it: relative to the working directory where it lies below it."""
+        if file.startswith("<"):
+            return file
+        full = os.path.abspath(file)
+        return full.removeprefix(self._cwd)
+
+    def lines(self, shown: str) -> list[str]:
+        """The text of a file that places name; the program may have changed its working directory since."""
+        return linecache.getlines(shown if shown.startswith("<") else os.path.join(self._cwd, shown))
+
+    def frames(self, frame: FrameType | None) -> list[FrameType]:
+        """The user's frames of a stack, innermost first."""
+        found = []
+        while frame is not None:
+            if self.mine(frame.f_code):
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
+    def key(self, frame: FrameType | None) -> tuple[Any, ...]:
+        """The user's frames as (code, instruction, code, instruction...): a cheap name for a call site.
+
+        This runs in every pass and step: line numbers, which Python works out by reading a table from its beginning,
+        are
+        left to `places`.
+        """
+        found: list[Any] = []
+        codes = self._codes
+        while frame is not None:
+            code = frame.f_code
+            known = codes.get(id(code))
+            if known is None:
+                known = self._know(code)
+            if known.mine:
+                found += (known, frame.f_lasti)
+            frame = frame.f_back
+        return tuple(found)
+
+    def called_directly(self, frame: FrameType | None) -> bool | None:
+        """Whether the user's own line called PyTorch's engine, told from a frame of its entrance; False where PyTorch itself
+        did, None where another library did (its user may have told it to)."""
+        while frame is not None and frame.f_code.co_filename.endswith(_ENTRANCES):
+            frame = frame.f_back
+        if frame is None:
+            return None
+        if self.mine(frame.f_code):
+            return True
+        return False if f"{os.sep}torch{os.sep}" in frame.f_code.co_filename else None
+
+    def _know(self, code: CodeType) -> _Code:
+        if len(self._codes) > _CODES:
+            self._codes.clear()
+        known = self._codes[id(code)] = _Code(code, self.mine(code))
+        return known
+
+    def places(self, key: tuple[Any, ...]) -> tuple[Place, ...]:
+        """A call site as places; one that was read off a traceback comes as (file, line, function)."""
+        if key and isinstance(key[0], tuple):
+            return tuple(Place(self.show(f), line, name.replace("<locals>.", "")) for f, line, name in key)
+        return tuple(
+            Place(self.show(c.code.co_filename), _line(c.code, at), c.code.co_qualname.replace("<locals>.", ""))
+            for c, at in zip(key[::2], key[1::2], strict=True)
+        )
+
+
+class _Code:
+    """A code object and whose it is. It holds the code, so that no other can come to have the same identity."""
+
+    __slots__ = ("code", "mine")
+
+    def __init__(self, code: CodeType, mine: bool) -> None:
+        self.code, self.mine = code, mine
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    lines = (line for start, end, line in code.co_lines() if start <= instruction < end)
+    return next(lines, None) or code.co_firstlineno
+
+
+assert sys.version_info >= (3, 11)  # co_qualname

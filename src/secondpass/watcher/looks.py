@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Looking at a pass from close by: the names in sight, and the graph behind its roots.
+
+Looking is sampled: the first passes, the first few of every call site, and later half a hundredth of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from ..torchgraph import Leaves, edges, is_leaf, saved_bytes, touchable, walk, walked
+from .bindings import look as snapshot
+from .files import Files
+from .gradients import Gradients
+from .ledger import Ledger, PassNote
+
+__all__ = ["Looks"]
+
+_FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
+_DEEP = 2
+
+
+class Looks:
+    """What is seen in the passes that are looked at, written into their notes."""
+
+    def __init__(self, files: Files, ledger: Ledger, leaves: Leaves, gradients: Gradients) -> None:
+        self.files, self.ledger, self.leaves, self.gradients = files, ledger, leaves, gradients
+        self.objects: dict[str, Any] = {}
+        """What is looked into beside the user's frames, by name: a framework's trainer and module, say."""
+        self.curious = 0
+        """How many of the next passes are to be looked at in any case."""
+        self.began = time.perf_counter()
+        self._spent_time = 0.0
+        self._too_deep = 0
+        """How often a graph had more nodes than may be touched: see NOTE [ Reading a graph without touching it ]."""
+
+    def worth(self, note: PassNote) -> bool:
+        if self.curious:
+            self.curious -= 1
+            return True
+        if self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
+            # A program with huge graphs gets fewer looks: never more than a tenth of its time.
+            return self._spent_time < 0.5 or self._spent_time < 0.1 * (time.perf_counter() - self.began)
+        return self._spent_time < _SHARE * (time.perf_counter() - self.began)
+
+    def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        began = time.perf_counter()
+        note.shot = snapshot(self.files.frames(frame), objects=self.objects)
+        for name, optimizer in note.shot.optimizers:
+            self.gradients.book(optimizer).name = name
+        held: set[int] = set()
+        for name, module in note.shot.modules:
+            for inner, parameter in module._parameters.items():
+                if parameter is not None:
+                    held.add(self.leaves.call(parameter, f"{name}.{inner}"))
+        self.leaves.held = held or self.leaves.held
+        note.shot.optimizers, note.shot.modules = [], []
+        roots = edges(outputs)
+        graph = walk(roots, touchable() // 2) if self._too_deep < _DEEP else None
+        self._too_deep += graph is None
+        if graph is not None:
+            ran = walked(graph, inputs)
+            numbers = {n: self.leaves.of(n) for n in graph}
+            bare = {self.leaves.behind(o) for o in outputs} if not graph else set()
+            note.walked = frozenset(numbers[n] for n in ran) | bare
+            if note.kind == "grad":
+                note.behind = frozenset(numbers[n] for n in graph if is_leaf(n))
+            if not inputs:
+                self.gradients.by_hand(n.variable for n in ran if is_leaf(n) and n.variable is not None)
+            if self._met_before(note, ran):
+                note.nodes = {
+                    k: (n.name(), tuple([numbers[p] for p in graph[n]])) for n, k in numbers.items() if not is_leaf(n)
+                }
+            if note.retain and not note.create and note.iteration <= 2:
+                note.kept = saved_bytes(graph)
+        self._spent_time += time.perf_counter() - began
+
+    def _met_before(self, note: PassNote, ran: set[Any]) -> bool:
+        """Whether some of the nodes were walked, and freed, by an earlier pass."""
+        earlier = [n for n in self.ledger.looked_at(8) if not n.retain and n.thread == note.thread]
+        if not earlier:
+            return False
+        newest = max(n.entry for n in earlier)
+        old = [k for n in ran if not is_leaf(n) and (k := n._sequence_nr()) < newest]
+        return any(k in (e.walked or ()) for k in old for e in earlier)

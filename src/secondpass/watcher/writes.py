@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who changed a saved tensor in place: the step or the statement that wrote, not the pass that noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..record import Executed, Place, Write
+from ..source import base_of, effects, parsed
+from ..torchgraph import is_leaf, storage
+from .executed import executed
+from .failure import Graph
+from .files import Files
+from .ledger import StepNote
+
+__all__ = ["find_write"]
+
+_LAYERS = 10_000
+
+
+def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
+    """The write that changed what the failing node had saved, the leaf that was written, and names of the tensor."""
+    watcher, note = graph.watcher, graph.failed.note
+    if graph.failing is None:
+        return None, None, []
+    leaf, leaf_name = _leaf(graph)
+    names = [n for n, t in graph.tensors.items() if _same(t, graph.data)]
+    number = graph.number[graph.failing]
+    if leaf is not None:
+        between = [s for s in watcher.ledger.step_notes() if s.mark >= number and s.when < note.when and s.book is not None]
+        step = next((s for s in between if leaf in s.book.every and _moved(s, leaf)), None)
+        if step is not None:
+            stack = watcher.files.places(step.key)
+            return Write(step.when, leaf_name, leaf, stack[0] if stack else None, "step"), leaf, names
+    log = watcher.log if note.in_main_thread else None
+    start = log.find(number) if log is not None else None
+    if log is None or start is None:
+        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
+    ran = executed(log, watcher.files, start, note.position, log.marks[-1] >> 24)
+    candidates: list[tuple[Place, str, str]] = []
+    for k, one in enumerate(ran):
+        found = _writes(one, watcher.files)
+        for target, how in found:
+            # A write that is itself the failing node saved what it made: only what comes after it counts. Any other write
+            # of a statement stands at its end, behind what the statement had saved on the way.
+            if k == 0 and len(found) < 2 and _is_itself(graph.failing.name(), how):
+                continue
+            candidates.append((one.place, target, how))
+    if not candidates:
+        how, place = _by_module(graph) if leaf is None else ("", None)
+        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how), leaf, names
+    bases = {n.partition(".")[0].partition("[")[0] for n in names} | set(names)
+    known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
+    if leaf is not None and not any(c[1] in names for c in candidates):
+        # `for p in model.parameters(): p.copy_(...)`: a parameter under another name. A slot that is assigned is
+        # seldom a parameter's, and a sum often a count.
+        known = [c for c in candidates if c[2].endswith("_")] or known
+    place, target, how = (known or candidates)[0]
+    return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
+
+
+def _moved(step: StepNote, leaf: int) -> bool:
+    """Whether a step moved a leaf that its optimizer owns: as far as was seen, or it would have been by its likes."""
+    if step.moved is None:
+        return True
+    return leaf in step.moved if leaf in (step.used or {}) else bool(step.moved) or not step.used
+
+
+def _writes(one: Executed, files: Files) -> list[tuple[str, str]]:
+    """The in-place changes that a statement makes in so many words: (what is changed, how)."""
+    source = parsed("".join(files.lines(one.place.file)))
+    stmt = source.statement(one.place.line) if source is not None else None
+    found = effects(stmt, "write") if stmt is not None else ()
+    return [(base_of(e.target), e.how) for e in found if e.target is not None]
+
+
+def _by_module(graph: Graph) -> tuple[str, Place | None]:
+    """Nobody writes in so many words: a layer that was made with `inplace=True`, right after the node."""
+    todo = [module for _, module in graph.shot.modules]
+    kinds: dict[str, None] = {}
+    for module in todo:
+        if len(todo) < _LAYERS:
+            todo += [inner for inner in module._modules.values() if inner is not None]
+        if module.__dict__.get("inplace") is True:
+            kinds.setdefault(type(module).__name__)
+    after = sorted((n for n, parents in graph.nodes.items() if graph.failing in parents), key=graph.number.__getitem__)
+    log = graph.watcher.log if graph.failed.note.in_main_thread else None
+    for node in after if log is not None else ():
+        op = node.name().lower()
+        kind = next((k for k in kinds if op.startswith(k.lower()) or ("dropout" in k.lower() and "mul" in op)), None)
+        at = log.find(graph.number[node]) if kind is not None and log is not None else None
+        if at is not None and log is not None:
+            statement, _ = log.stack(at)[0]
+            return f"{kind}(inplace=True)", Place(
+                graph.watcher.files.show(statement.file), statement.line, statement.function
+            )
+    return "", None
+
+
+def _is_itself(op: str, how: str) -> bool:
+    """Whether a node records the very write: `SigmoidBackward0` that of `sigmoid_`, CopySlices that of a view."""
+    return (
+        op.endswith("CopySlices") or op.lower().startswith(how.rstrip("_=").lower() or " ") or how.rstrip("=") in "+-*/"
+    )
+
+
+def _leaf(graph: Graph) -> tuple[int | None, str]:
+    """The parameter whose memory the changed buffer lies in."""
+    for name, module in graph.shot.modules:
+        for inner, parameter in module._parameters.items():
+            if parameter is not None and _same(parameter, graph.data):
+                return graph.watcher.leaves.number(parameter), f"{name}.{inner}"
+    for node in graph.nodes:
+        if is_leaf(node) and node.variable is not None and _same(node.variable, graph.data):
+            number = graph.number[node]
+            name = next((n for n, t in graph.tensors.items() if t is node.variable), "")
+            return number, name
+    return None, ""
+
+
+def _same(a: torch.Tensor | None, b: Any) -> bool:
+    """Whether two tensors share memory."""
+    return a is not None and b is not None and storage(a) != 0 and storage(a) == storage(b)

@@ -102,7 +102,8 @@ def _anything(step: Step) -> bool:
 def _explain(trace: Trace, one: Series) -> Finding:
     last, step = one.steps[-2:]
     leaves = set(one.wiped(trace, last, step))
-    clears = [c for c in trace.clears if last.when < c.when <= step.when and leaves & set(c.leaves or ())]
+    filled = [p.when for p in trace.passes if p.when < step.when and leaves & set(p.filled or ())]
+    clears = [c for c in trace.clears if max(filled) < c.when <= step.when and leaves & set(c.leaves or ())]
     place = next((c.place for c in clears if c.place is not None), step.place)
     name = quoted(step.optimizer, "the optimizer")
     message = f"The gradients are cleared between the backward and the step, so the steps of {name} change nothing."

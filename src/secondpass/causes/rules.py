@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .facts.flow import flows_into, is_term_of
+from .facts.kept import keeping_function, kept_once
 from .facts.meeting import Meeting
 from .facts.steps import steps_in_loop
 
@@ -53,6 +54,7 @@ def _stored(m: Meeting) -> bool:
     if m.born == "before the loop" and not _repeats(m):
         return False  # one iteration's values, used by several losses
     several = m.stores_several is not None or (m.still_stored and m.again is True) or m.assembled
+    several = several or m.keyed or (keeping_function(m) is not None and not kept_once(m))
     # A state that is also listed is carried on by its own name.
     return several and (not m.next or not any(b.path.holder is None for b in (*m.bound_now, *m.bound_then)))
 

@@ -111,7 +111,7 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
     if name == "zero_grad":
         for leaf in m.engine.leaves:
             leaf.applied.clear()
-            leaf.piled = False
+            leaf.piled, leaf.made = False, leaf.made and None
             leaf.has = None if leaf.has else leaf.has
         return (None,)
     if name == "requires_grad_":

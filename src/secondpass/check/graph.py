@@ -15,10 +15,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..record import Cut, Failure, Holding, Loop, Owner, Pass, Place, Sighting, Step, Write, ZeroGrad
+from ..record import Binding, Clear, Cut, Failure, Gradient, Holding, Loop, Owner, Pass, Place, Step, Write
 from .nodes import GraphNode, Leaf, Refused, between, reach
 from .refusal import refusal
-from .unused import Unused
 from .values import Tensor
 
 __all__ = ["Engine"]
@@ -36,11 +35,11 @@ class Engine:
         self.leaves: list[Leaf] = []
         self.passes: list[Pass] = []
         self.steps: list[Step] = []
-        self.zeros: list[ZeroGrad] = []
+        self.clears: list[Clear] = []
         self.writes: list[tuple[Write, int, int]] = []
         """Each with the serial number of the memory that it changed, and how many nodes there were."""
         self.cuts: list[Cut] = []
-        self.sightings: list[Sighting] = []
+        self.bindings: list[Binding] = []
         self.holdings: list[Holding] = []
         self.failures: list[Failure] = []
         self.needed: set[Place | None] = set()
@@ -52,7 +51,10 @@ class Engine:
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
-        self.unused = Unused()
+        self.stepping = False
+        """Whether an optimizer is evaluating its closure."""
+        self.read: set[int] = set()
+        """The passes whose gradients the program has looked at."""
         self.again = False
         """Whether the last pass walked nodes that an earlier one had spent."""
         self._retained: list[tuple[int, set[GraphNode]]] = []
@@ -122,22 +124,24 @@ class Engine:
         if not leaf.read or not leaf.has or leaf.doubt or any(number in o.leaves for o in self.owners.values()):
             return False
         leaf.applied.add(-1)
-        piled = (number,) if leaf.piled else ()
-        self.steps.append(Step(self.clock - 1, "", (number,), place, (), (), piled))
+        self.steps.append(Step(self.clock - 1, "", (number,), place, (number,), {number: leaf.made}))
         return leaf.piled
 
     def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> bool:
         """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
+        unused = any(leaf.made and not leaf.applied and not leaf.read for leaf in leaves or ())
         for leaf in leaves or ():
             leaf.has, leaf.grad, leaf.piled, leaf.read = False, None, False, False
+            leaf.made = ()
             leaf.applied.clear()
             leaf.cleared = place
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
-        self.zeros.append(ZeroGrad(self.tick(), optimizer, numbers, place))
-        wasted = self.unused.cleared(leaves or ())
-        for index in wasted:
-            self.passes[index] = dataclasses.replace(self.passes[index], wasted=True)
-        return bool(wasted)
+        self.clears.append(Clear(self.tick(), numbers, place, optimizer))
+        return unused
+
+    def look_at(self, leaf: Leaf) -> None:
+        """The program reads a gradient: what it is made of was not in vain."""
+        self.read |= set(leaf.made or ())
 
     def step(
         self,
@@ -146,18 +150,18 @@ class Engine:
         identity: int,
         place: Place | None,
         iteration: int | None,
-        inside: bool = False,
+        when: int,
+        inside: tuple[int, ...] = (),
     ) -> bool:
         """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd."""
-        when = self.tick()
         sure = leaves is not None and all(leaf.has and not leaf.doubt for leaf in leaves)
-        empty, stale, piled = [], [], []
+        used: dict[int, Gradient | None] = {}
+        moved, empty, stale, piled = [], False, False, False
         never = self.never.setdefault(identity, set(leaves or ()))
         if leaves is None:
-            self.unused.forget()
-        else:
-            self.unused.used(leaves)
+            self.read |= {p.when for p in self.passes}  # whose gradients they were cannot be told
         for leaf in leaves or ():
+            used[leaf.node.number] = None if leaf.doubt or leaf.has is None else leaf.made
             filled = identity in leaf.filled
             leaf.filled.discard(identity)
             if leaf.doubt or leaf.has is None:
@@ -165,30 +169,25 @@ class Engine:
                 never.discard(leaf)
                 continue
             if not leaf.has:
-                if filled:
-                    empty.append(leaf.node.number)
-                    self.zeros.append(ZeroGrad(when, optimizer, (leaf.node.number,), leaf.cleared))
+                empty = empty or filled
                 continue
             never.discard(leaf)
-            if identity in leaf.applied:
-                stale.append(leaf.node.number)
-            if leaf.piled:
-                piled.append(leaf.node.number)
+            stale, piled = stale or identity in leaf.applied, piled or leaf.piled
             leaf.applied.add(identity)
+            moved.append(leaf.node.number)
+        self.move([leaf for leaf in leaves or () if leaf.node.number in moved], when, place)
+        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
+        number = len(self.nodes) if sure else None
+        self.steps.append(Step(when, optimizer, numbers, place, tuple(moved), used, iteration, inside, number))
+        return bool(piled or stale or empty)
+
+    def move(self, leaves: Sequence[Leaf], when: int, place: Place | None) -> None:
+        """A step, or an evaluation inside one, has changed parameters."""
+        for leaf in leaves:
             leaf.store.version += 1
             leaf.store.writer = place
             write = Write(when, leaf.name, leaf.node.number, place, "step")
             self.writes.append((write, leaf.store.serial, len(self.nodes)))
-        if any(leaf.has is not False for leaf in leaves or ()):
-            empty = []  # some gradients are there: the others may belong to a branch that is not trained now
-        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
-        self.steps.append(
-            Step(
-                when, optimizer, numbers, place, tuple(empty), tuple(stale), tuple(piled), iteration, inside,
-                len(self.nodes) if sure else None,
-            )
-        )  # fmt: skip
-        return bool(piled or stale or empty)
 
     def run(
         self,
@@ -225,7 +224,11 @@ class Engine:
             "iteration": iteration,
             "loops": loops,
             "nested": nested,
+            "number": len(self.nodes),
         }
+        if self.stepping:
+            record["found"] = {leaf.node.number: leaf.made for leaf in self.leaves if leaf.made != ()}
+            record["versions"] = {leaf.node.number: leaf.store.version for leaf in self.leaves}
         dim = maybe | {n for n in reached if n.opaque}
         if goals is not None and certain.isdisjoint(goals):
             dim |= reached  # how it gets to what it was asked for cannot be told
@@ -242,15 +245,16 @@ class Engine:
             self.passes.append(Pass(outcome="failed", **record))  # type: ignore[arg-type]
             self.failures.append(Failure(when, message=message, place=place, stack=stack, **failure))
             raise Refused(failure["kind"], message)
+        index = len(self.passes)
         self.passes.append(Pass(**record))  # type: ignore[arg-type]
         self._spend(certain, maybe, frees, retain is None or create is None)
         if kind == "backward":
             if dim or unread:
                 # Behind a call that could not be read, any parameter may have been used.
                 maybe = maybe | {leaf.node for leaf in self.leaves} - certain
-            self._gather(certain, maybe, inputs)
+            filled = self._gather(certain, maybe, inputs, when)
             if inputs is None and not dim and not unread:
-                self.unused.filled(len(self.passes) - 1, [n.leaf for n in certain if n.leaf])
+                self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
         return [n for n in certain if n.leaf is None]
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
@@ -276,16 +280,25 @@ class Engine:
             if (frees or unsure) and node.spent is False:
                 node.spent = None
 
-    def _gather(self, certain: set[GraphNode], maybe: set[GraphNode], inputs: Sequence[Tensor] | None) -> None:
+    def _gather(
+        self, certain: set[GraphNode], maybe: set[GraphNode], inputs: Sequence[Tensor] | None, when: int
+    ) -> tuple[int, ...]:
+        filled = []
         for node in certain:
             if node.leaf and (inputs is None or node.leaf.tensor in inputs):
                 node.leaf.piled = node.leaf.piled or bool(node.leaf.has and node.leaf.applied)
+                filled.append(node.number)
+                known = node.leaf.made if node.leaf.has is not None and not node.leaf.doubt else None
+                node.leaf.made = None if known is None else (*known, when)
                 node.leaf.has = True
                 node.leaf.filled = set(self.owners)
                 node.leaf.applied.clear()
                 node.leaf.grad, node.leaf.read = None, False
         for node in maybe:
+            if node.leaf:
+                node.leaf.made = None
             if node.leaf and not node.leaf.has:
                 node.leaf.has = None
                 for never in self.never.values():
                     never.discard(node.leaf)
+        return tuple(filled)

@@ -101,7 +101,7 @@ def _zero_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
         wasted(m)
     if not complete(args[0]):
         for leaf in m.engine.leaves:
-            leaf.piled = False
+            leaf.piled, leaf.made = False, leaf.made and None
 
 
 def _requires_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Object:

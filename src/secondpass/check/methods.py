@@ -79,7 +79,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
         return None
     if leaf.has is None or leaf.doubt:
         return Unknown()
-    m.engine.unused.used([leaf])
+    m.engine.look_at(leaf)
     leaf.read = True
     if leaf.grad is None:
         leaf.grad = Tensor(False)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..record import Loop, Place
+from ..record import Gradient, Loop, Place
 from .values import Store, Tensor
 
 __all__ = ["GraphNode", "Leaf", "Refused", "between", "reach"]
@@ -46,7 +46,7 @@ class Leaf:
     """A tensor that gathers gradients, and the state of its gradient."""
 
     __slots__ = (
-        "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "name", "node", "piled",
+        "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "made", "name", "node", "piled",
         "read", "store", "tensor",
     )  # fmt: skip
 
@@ -56,6 +56,8 @@ class Leaf:
         self.tensor = tensor
         self.store = tensor.store
         self.has: bool | None = False
+        self.made: Gradient | None = ()
+        """The passes whose contributions are in its gradient: see `record.event`."""
         self.applied: set[int] = set()
         """Identities of the optimizers whose step has applied the gradient that is there now."""
         self.filled: set[int] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..record import Owner
+from ..record import Owner, Step
 from .library import models
 from .loops import at_least, iterate, wasted
 from .machine import Machine
@@ -81,10 +81,9 @@ def _own(m: Machine, owner: Object) -> None:
     steps = owner.hidden.get("steps", 0)
     sure = owner.hidden.get("whole", False) and not owner.loose and steps
     never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if leaf.tensor.needs and not leaf.doubt]
-    never = sorted(never, reverse=True) if sure else []
-    orphans = tuple(n for n in never if n not in m.engine.held)
+    bare = tuple(sorted(never, reverse=True)) if sure else None
     m.engine.owners[id(owner)] = Owner(
-        name, numbers, tuple(never), orphans, steps, owner.hidden.get("first"), owner.hidden.get("made")
+        name, numbers, bare, steps, owner.hidden.get("first"), owner.hidden.get("made")
     )
 
 
@@ -99,20 +98,28 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     owner = args[0]
     closure = args[1] if len(args) > 1 else kwargs.get("closure")
     value: Any = None
+    when = m.engine.tick()
     before = len(m.engine.passes)
     if closure is not None:
         times = 3 if owner.cls.derives("torch.optim.LBFGS") else 1
-        for _ in range(times):
-            value = _calls.call(m, closure, [], {})
-            if times > 1:
-                _apply(m, owner, True)
-        if times > 1:
-            return value
-    _apply(m, owner, len(m.engine.passes) > before)
+        outer, m.engine.stepping = m.engine.stepping, True
+        try:
+            for turn in range(times):
+                value = _calls.call(m, closure, [], {})
+                if turn < times - 1:
+                    leaves = [leaf for leaf in owner.hidden.get("leaves") or () if leaf.has and not leaf.doubt]
+                    m.engine.move(leaves, when, m.place())
+        except BaseException:
+            inside = tuple(p.when for p in m.engine.passes[before:])
+            m.engine.steps.append(Step(when, owner.hidden.get("name", ""), place=m.place(), passes=inside))
+            raise
+        finally:
+            m.engine.stepping = outer
+    _apply(m, owner, when, tuple(p.when for p in m.engine.passes[before:]))
     return value
 
 
-def _apply(m: Machine, owner: Object, inside: bool) -> None:
+def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> None:
     _renew(m, owner)
     leaves = owner.hidden.get("leaves")
     m.visit()
@@ -125,8 +132,8 @@ def _apply(m: Machine, owner: Object, inside: bool) -> None:
     if steps < 3:
         look(m, modules=True)
     owner.hidden["steps"] = steps + 1
-    owner.hidden.setdefault("first", m.engine.clock)
-    if m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), inside):
+    owner.hidden.setdefault("first", when)
+    if m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), when, inside):
         at_least(m, 5)
     _own(m, owner)
 
@@ -138,7 +145,7 @@ def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     leaves = owner.hidden.get("leaves")
     if leaves is not None and not owner.hidden.get("whole", False):
         for leaf in m.engine.leaves:
-            leaf.piled = False
+            leaf.piled, leaf.made = False, leaf.made and None
     if m.engine.zero(leaves, owner.hidden.get("name", ""), m.place()):
         wasted(m)
 

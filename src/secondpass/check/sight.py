@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..record import Holding, Sighting
+from ..record import Binding, Holding, Path
 from .machine import Machine
 from .nodes import GraphNode
 from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
@@ -28,18 +28,18 @@ class _Look:
         self.modules = modules
         self.when = m.engine.clock
         self.seen: set[int] = set()
-        self.found: list[Sighting] = []
+        self.found: list[Binding] = []
 
-    def names(self, names: dict[str, Any], kind: str, function: str) -> None:
+    def names(self, names: dict[str, Any], scope: str, function: str) -> None:
         # Most names are those of functions, classes and plain values: this is the hottest loop of a reading.
         for name, value in [(n, v) for n, v in names.items() if type(v) not in _DULL]:
             if name != "\0":
-                self.value(value, name, kind, function, (name,), 0)
+                self.value(value, Path(name, scope, (), _type(value)), function, 0)  # type: ignore[arg-type]
 
-    def value(self, value: Any, name: str, kind: str, function: str, chain: tuple[str, ...], depth: int) -> None:
+    def value(self, value: Any, path: Path, function: str, depth: int) -> None:
         if isinstance(value, Tensor):
             if value.node is not None and value.needs is not False:
-                self.found.append(Sighting(self.when, name, kind, value.node.number, value.node.spent, function))
+                self.found.append(Binding(self.when, path, value.node.number, value.node.spent, function))
             return
         if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
             return
@@ -51,44 +51,37 @@ class _Look:
                 for label, tensor in _layers.parameters(value).items():
                     if tensor.leaf is not None:
                         self.m.engine.held.add(tensor.leaf.node.number)
-                        tensor.leaf.rename(f"{name}.{label}")
+                        tensor.leaf.rename(f"{path.name}.{label}")
             for attr, item in list(value.attrs.items()):
-                self.value(item, f"{name}.{attr}", "attribute", function, (*chain, f".{attr}"), depth + 1)
+                self.value(item, path.then("attribute", attr, _type(item)), function, depth + 1)
             items = value.hidden.get("items")
             if items is not None and not value.cls.derives("torch.nn.Module"):
-                self.value(items, f"{name}[...]", kind, function, (*chain, "[...]"), depth)
+                self.value(items, path.then("item", "...", _type(items)), function, depth)
             return
         if isinstance(value, (List, Dict)):
-            self.holding(value, name, kind, chain)
-        # A tuple is several values under one name, not something that things are put into.
-        inner = kind if isinstance(value, tuple) else "slot"
+            self.holding(value, path)
         pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
         for count, (key, item) in enumerate(pairs):
             if count >= WIDEST:
                 break
-            slot = f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
-            self.value(item, name + slot, inner, function, (*chain, slot), depth + 1)
+            slot = f'"{key}"' if isinstance(key, str) else repr(key)
+            self.value(item, path.then("item", slot, _type(item)), function, depth + 1)
         if isinstance(value, Dict):
             for item in value.others:
-                self.value(item, f"{name}[...]", "slot", function, (*chain, "[...]"), depth + 1)
+                self.value(item, path.then("item", "...", _type(item)), function, depth + 1)
 
-    def holding(self, box: Any, name: str, kind: str, chain: tuple[str, ...]) -> None:
-        inside = list(_tensors(box, 0))
-        if len(inside) < 1:
-            return
-        self.m.engine.holdings.append(
-            Holding(
-                self.when,
-                name,
-                kind,
-                len(inside),
-                chain,
-                min(n.number for n in inside),
-                nodes=None,
-                live=any(_alive(n) for n in inside[:8]),
-                place=box.place,
-            )
-        )
+    def holding(self, box: Any, path: Path) -> None:
+        inside = [n.number for n in _tensors(box, 0)]
+        if inside:
+            self.m.engine.holdings.append(Holding(self.when, path, len(inside), tuple(inside), place=box.place))
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, Object):
+        if value.cls.derives("torch.utils.data.Dataset"):
+            return "Dataset"
+        return str(value.cls.name)
+    return {List: "list", Dict: "dict"}.get(type(value), type(value).__name__)
 
 
 def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
@@ -101,20 +94,6 @@ def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
             yield from _tensors(item.attrs, depth + 2)
     if isinstance(box, Dict):
         yield from _tensors(box.others, depth + 1)
-
-
-def _alive(node: GraphNode) -> bool:
-    """Whether buffers are still held behind a node."""
-    todo, seen = [node], set()
-    while todo and len(seen) < 200:
-        here = todo.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        if here.saved and not here.spent and here.leaf is None:
-            return True
-        todo.extend(here.parents)
-    return False
 
 
 def look(m: Machine, modules: bool = False) -> None:
@@ -135,5 +114,5 @@ def look(m: Machine, modules: bool = False) -> None:
     for file, module in m.modules.items():
         if file not in tops:
             view.names(module.globals, "global", "<module>")
-    unique = {(s.name, s.number, s.kind): s for s in reversed(view.found)}
-    m.engine.sightings.extend(reversed(list(unique.values())))
+    unique = {(b.path, b.number): b for b in reversed(view.found)}
+    m.engine.bindings.extend(reversed(list(unique.values())))

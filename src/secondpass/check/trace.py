@@ -7,12 +7,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from ..record import Cut, Holding, Node, Owner, Place, Trace, Write
+from ..record import Binding, Cut, Node, Owner, Pass, Place, Trace, Write
 from .graph import Engine
 from .machine import Machine
 from .nodes import GraphNode
 
 __all__ = ["swallow", "trace"]
+
+_TERMS = 12
 
 
 def swallow(engine: Engine, before: int) -> None:
@@ -21,34 +23,42 @@ def swallow(engine: Engine, before: int) -> None:
         engine.failures[before - 1] = dataclasses.replace(engine.failures[before - 1], swallowed=True)
 
 
-def _running(engine: Engine) -> Iterator[Holding]:
-    """Sums that were built from what the same name held before: their history grows."""
-    last: dict[str, tuple[int, int]] = {}
-    # What passes walk is part of a computation (weights that are adapted, a state); a sum for the log is not.
-    walked = frozenset().union(*(p.walked for p in engine.passes if p.walked))
+def _bindings(engine: Engine) -> Iterator[Binding]:
+    """What names held; sums with what they were made of."""
     # A sum of gradients is built by the passes that take them; only training goes on and on.
     other = {p.when for p in engine.passes if p.kind != "backward"}
-    for seen in engine.sightings:
-        if seen.number in walked or seen.when in other:
-            continue
-        before, length = last.get(seen.name, (-1, 0))
-        if seen.number == before:
-            continue
-        length = length + 1 if _built_from(engine.nodes[seen.number], before) else 0
-        last[seen.name] = (seen.number, length)
-        if length:
-            yield Holding(seen.when, seen.name, "running", length, (seen.name,))
+    for seen in engine.bindings:
+        yield seen if seen.when in other else dataclasses.replace(seen, terms=_terms(engine.nodes[seen.number]))
 
 
-def _built_from(node: GraphNode, number: int) -> bool:
-    """Whether the statement that made a node took in the one of that number."""
+def _terms(node: GraphNode) -> tuple[int, ...]:
+    """What the statement that made a node took in."""
+    found: list[int] = []
     todo = [node]
-    while todo:
+    while todo and len(found) < _TERMS:
         here = todo.pop()
-        if any(p.number == number for p in here.parents):
-            return True
-        todo.extend(p for p in here.parents if p.place == node.place and p.number > number)
-    return False
+        found += [p.number for p in here.parents]
+        todo.extend(p for p in here.parents if p.place == node.place)
+    return tuple(found)
+
+
+def _again(engine: Engine) -> dict[int, int]:
+    """How often the statement of each node ran again: in how many other iterations it made later nodes."""
+    found: dict[int, int] = {}
+    later: dict[Place, set[object]] = {}
+    for node in reversed(engine.nodes):
+        if node.place is not None:
+            seen = later.setdefault(node.place, set())
+            turn = (node.loops, node.stack)
+            found[node.number] = len(seen - {turn})
+            seen.add(turn)
+    return found
+
+
+def _passes(engine: Engine) -> Iterator[Pass]:
+    """The passes, with what the program has read of their gradients."""
+    for p in engine.passes:
+        yield dataclasses.replace(p, read=p.when in engine.read)
 
 
 def _writes(engine: Engine) -> Iterator[Write]:
@@ -68,12 +78,13 @@ def _cuts(engine: Engine) -> Iterator[Cut]:
 def _owners(engine: Engine) -> Iterator[Owner]:
     for owner in engine.owners.values():
         # A pass that may have gone further than can be told may have reached what seems never to be reached.
-        yield dataclasses.replace(owner, never=(), orphans=()) if engine.doubtful else owner
+        yield dataclasses.replace(owner, bare=None) if engine.doubtful else owner
 
 
 def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
     """The record of one reading."""
     engine = m.engine
+    again = _again(engine)
     nodes = {
         n.number: Node(
             n.number,
@@ -83,8 +94,9 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
             place=n.place,
             stack=n.stack,
             when=n.when,
-            spent=None if n.opaque or n.vague else n.spent,
+            freed=None if n.opaque or n.vague else n.spent,
             loops=n.loops,
+            again=again.get(n.number),
         )
         for n in engine.nodes
     }
@@ -92,15 +104,16 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         nodes[leaf.node.number] = Node(leaf.node.number, "AccumulateGrad", (), (), leaf=leaf.name, when=-1)
     return Trace(
         nodes=nodes,
-        passes=tuple(engine.passes),
+        passes=tuple(_passes(engine)),
         steps=tuple(engine.steps),
-        zero_grads=tuple(engine.zeros),
+        clears=tuple(engine.clears),
         writes=tuple(_writes(engine)),
         cuts=tuple(_cuts(engine)),
-        sightings=tuple(engine.sightings),
-        holdings=(*engine.holdings, *_running(engine)),
+        bindings=tuple(_bindings(engine)),
+        holdings=tuple(engine.holdings),
         failures=tuple(engine.failures),
         owners=tuple(_owners(engine)),
+        held=frozenset(engine.held),
         ended=ended,
         producer="check",
         sources=dict(sources),

@@ -95,6 +95,8 @@ class Pass:
     """Of the leaves that were looked at: the gradient that was there when it began."""
     filled: tuple[int, ...] | None = None
     """The leaves, of those that were looked at, whose gradient it changed; None where nobody looked."""
+    read: bool | None = None
+    """Whether the program looked at the gradients that it gave; None where nobody can see that."""
     versions: dict[int, int] = field(default_factory=dict)
     """How often the leaves that were looked at had been changed when it began."""
     number: int | None = None

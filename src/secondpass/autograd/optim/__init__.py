@@ -56,6 +56,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
+            if state.listener is not None:
+                state.listener.step_begins()
             with enable_grad():
                 loss = closure()
         if state.listener is not None:

@@ -12,7 +12,6 @@ Numbers, names and places, and weak references: never a tensor or a node. Being 
 from __future__ import annotations
 
 import linecache
-import weakref
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,8 @@ from ..place import frames, here, place, stack, written
 from ..state import state
 from ..tensors import AccumulateGrad, Tensor
 from .loops import Loops
-from .sightings import look, optimizers, running
+from .bindings import look, optimizers, terms
+from .gradients import Gradients
 
 __all__ = ["Trace"]
 
@@ -39,17 +39,16 @@ class Trace:
     def __init__(self) -> None:
         self._nodes: dict[int, record.Node] = {}
         self._events: list[Any] = []
-        self._spent: set[int] = set()
+        self._freed: set[int] = set()
         # What a pass had spent when it failed: spent for those that come after it, not for who asks why it failed.
         self._half: set[int] = set()
-        # The gradients that steps have applied: the tensor (weakly), its version, the optimizer.
-        self._applied: dict[int, tuple[Any, int, str]] = {}
-        self._piled: set[int] = set()  # leaves where a pass has added to such a gradient
+        self._gradients = Gradients(self._leaf)
+        self._stepping: list[tuple[int, list[int]]] = []
+        """Steps that wait for their closure: when they began, and the passes inside."""
         self._owners: dict[int, record.Owner] = {}
         self._held: set[int] = set()  # leaves that a module of the user's held when the last pass began
         self._begun: dict[int, tuple[Any, ...]] = {}
-        # Passes (as positions among the events) whose gradients no step has used yet, and the leaves they reached.
-        self._unused: dict[int, frozenset[int]] = {}
+        self._applying = -1  # the step whose writes come next
         self._raised = 0  # the identity of the error that the innermost pass raised, until the outermost one has ended
         self._loops = Loops()
         self._times: Counter[Any] = Counter()
@@ -83,11 +82,11 @@ class Trace:
 
     def begin(self, walk: Any) -> None:
         self._when += 1
-        held = {
-            n for n, (grad, version, _) in self._applied.items() if grad() is not None and grad()._version == version
-        }
-        self._begun[walk.number] = (self._when, stack(), self._loops.now(frames()), held, len(self._begun) > 0)
-        self._spent |= self._half
+        self._cleared(self._gradients.compare())
+        found, versions = self._gradients.found(), self._gradients.versions()
+        seen = (found, versions, state.number, state.enabled)
+        self._begun[walk.number] = (self._when, stack(), self._loops.now(frames()), seen, len(self._begun) > 0)
+        self._freed |= self._half
         self._half = set()
         if len(self._begun) == 1:
             self._raised = 0
@@ -97,49 +96,46 @@ class Trace:
         for optimizer, name in optimizers().items():
             self._own(optimizer, name)
         self._held = set()
-        containers: dict[str, set[int]] = {}
-        for name, kind, tensor, function in look():
+        containers: dict[record.Path, dict[int, int]] = {}
+        for path, tensor, function in look():
             fn = tensor._fn
             if fn is None and tensor._req:
-                leaf = self._leaf(tensor, name)
-                self._held |= {leaf} if kind == "attribute" else set()
+                leaf = self._leaf(tensor, path.name)
+                self._held |= {leaf} if path.kind == "attribute" else set()
             elif fn is not None:
-                self._events.append(
-                    record.Sighting(self._when, name, kind, fn.number, fn.freed_by is not None, function)
-                )
-                if name.endswith("[...]"):
-                    containers.setdefault(name.removesuffix("[...]"), set()).add(id(tensor))
-        for name, held in containers.items():
-            kind = "attribute" if "." in name else "slot" if "[" in name else "local"
-            self._events.append(record.Holding(self._when, name, kind, len(held), (name,)))
+                single, made_of = tensor._a.size == 1, terms(fn.number, self._nodes)
+                freed = fn.freed_by is not None
+                self._events.append(record.Binding(self._when, path, fn.number, freed, function, single, made_of))
+                holder = path.holder
+                if holder is not None:
+                    containers.setdefault(holder, {})[id(tensor)] = fn.number
+        for path, held in containers.items():
+            self._events.append(record.Holding(self._when, path, len(held), tuple(held.values())))
 
     def _own(self, optimizer: Any, name: str = "") -> record.Owner:
         leaves = tuple(self._leaf(p) for p in optimizer.parameters())
-        owner = self._owners.get(id(optimizer), record.Owner(type(optimizer).__name__, never=leaves))
+        owner = self._owners.get(id(optimizer), record.Owner(type(optimizer).__name__, bare=leaves))
+        self._gradients.follow(optimizer.parameters())
         self._owners[id(optimizer)] = replace(owner, name=name or owner.name, leaves=leaves)
         return self._owners[id(optimizer)]
 
     def end(self, walk: Any, error: BaseException | None) -> None:
-        when, places, loops, held, nested = self._begun.pop(walk.number)
+        when, places, loops, (found, versions, number, recording), nested = self._begun.pop(walk.number)
         numbers = [self._number(n) for n in walk.walked]
-        # A node that saved nothing counts as spent, too: what matters to a reader is what a pass has been through.
-        (self._half if error else self._spent).update(() if walk.retain else numbers)
+        # A node that saved nothing counts as freed, too: what matters to a reader is what a pass has been through.
+        (self._half if error else self._freed).update(() if walk.retain else numbers)
         self._times[walk.spot] += 1
+        for _, inner in self._stepping:
+            inner.append(when)
+        filled = self._gradients.fill(when, [n.variable for n in walk.walked if isinstance(n, AccumulateGrad)])
         kept = sum(self._nodes[n].bytes or 0 for n in numbers if n in self._nodes) if walk.retain else None
         self._events.append(record.Pass(
             when, walk.kind, tuple(self._number(n) for n, _ in walk.roots),
             None if walk.inputs is None else tuple(self._number(n) for n, _ in walk.inputs),
             walk.retain, walk.create, place(walk.spot), places, frozenset(numbers), "failed" if error else "ok",
-            kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested,
+            kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested, direct=True,
+            recording=recording, found=found, filled=filled, versions=versions, number=number,
         ))  # fmt: skip
-        if walk.kind == "backward" and not nested:
-            self._unused[len(self._events) - 1] = frozenset(n for n in numbers if n < 0)
-        for node in walk.walked:
-            if isinstance(node, AccumulateGrad):
-                number = self._number(node)
-                if number in held and self._applied[number][0]() is node.variable._grad:
-                    self._piled.add(number)
-                self._applied.pop(number, None)
         if error is not None:
             self._fail(error, when)
 
@@ -155,49 +151,50 @@ class Trace:
             ))  # fmt: skip
         self._fail(error, self._when)
 
+    def step_begins(self) -> None:
+        """A step that evaluates a closure first."""
+        self._when += 1
+        self._stepping.append((self._when, []))
+
     def step(self, optimizer: Any) -> None:
         self._when += 1
+        when, inner = self._stepping.pop() if self._stepping else (self._when, [])
         owner = self._own(optimizer, optimizers().get(optimizer, ""))
         spot, name = here(), owner.name
         self._times[spot] += 1
         leaves = {self._leaf(p): p for p in optimizer.parameters()}
-        stale = tuple(n for n, p in leaves.items() if p._grad is not None and self._again(n, p, name))
-        empty = tuple(n for n, p in leaves.items() if p._grad is None)
+        self._cleared(self._gradients.compare())
+        known = self._gradients.found()
         self._events.append(record.Step(
-            self._when, name, tuple(leaves), place(spot), empty, stale, tuple(n for n in leaves if n in self._piled),
-            self._times[spot], inside=bool(self._begun), number=state.number,
+            when, name, tuple(leaves), place(spot), None, {n: known.get(n, ()) for n in leaves},
+            self._times[spot], tuple(inner), state.number,
         ))  # fmt: skip
-        first = self._when if owner.first is None else owner.first
-        never = tuple(n for n in owner.never if n in empty)
-        self._owners[id(optimizer)] = replace(owner, never=never, steps=owner.steps + 1, first=first)
-        self._unused = {at: reached for at, reached in self._unused.items() if not reached & set(leaves)}
-        for number, p in leaves.items():
-            self._piled.discard(number)
-            if p._grad is not None:
-                self._applied[number] = (weakref.ref(p._grad), p._grad._version, name)
+        self._applying = when
+        first = when if owner.first is None else owner.first
+        bare = tuple(n for n in owner.bare or () if leaves.get(n) is not None and leaves[n]._grad is None)
+        self._owners[id(optimizer)] = replace(owner, bare=bare, steps=owner.steps + 1, first=first)
 
     def zero_grad(self, owner: Any, leaves: list[Any]) -> None:
         self._when += 1
         numbers = tuple(self._leaf(p) for p in leaves)
         name = self._own(owner, optimizers().get(owner, "")).name if hasattr(owner, "param_groups") else ""
-        self._events.append(record.ZeroGrad(self._when, name, numbers, place(here())))
-        for at, reached in list(self._unused.items()):
-            if reached and reached <= set(numbers):
-                self._events[at] = replace(self._events[at], wasted=True)
-                del self._unused[at]
-        for number in numbers:
-            self._applied.pop(number, None)
-            self._piled.discard(number)
+        self._gradients.compare()
+        self._events.append(record.Clear(self._when, numbers, place(here()), name))
+
+    def _cleared(self, leaves: tuple[int, ...]) -> None:
+        """What somebody has cleared otherwise than by `zero_grad`."""
+        if leaves:
+            self._events.append(record.Clear(self._when, leaves))
 
     def write(self, tensor: Any, how: str) -> None:
         """A tensor was changed in place; what a step writes happens when the step does."""
         leaf = self._leaf(tensor) if tensor._req and tensor._fn is None else None
         if how == "step" and leaf is not None:
-            target = self._nodes[leaf].leaf or ""
+            when, target = self._applying, self._nodes[leaf].leaf or ""
         else:
             self._when += 1
-            target = written("write")
-        self._events.append(record.Write(self._when, target, leaf, place(here()), how))
+            when, target = self._when, written("write")
+        self._events.append(record.Write(when, target, leaf, place(here()), how))
 
     def cut(self, tensor: Any, kind: str) -> None:
         """History ended; said once for each place."""
@@ -219,15 +216,11 @@ class Trace:
         number = tensor._number
         if number not in self._nodes:
             self._nodes[number] = record.Node(
-                number, "torch::autograd::AccumulateGrad", (), (), 0, when=self._when, leaf=name, spent=False
+                number, "torch::autograd::AccumulateGrad", (), (), 0, when=self._when, leaf=name, freed=False
             )
         elif name and not self._nodes[number].leaf:
             self._nodes[number] = replace(self._nodes[number], leaf=name)
         return number
-
-    def _again(self, number: int, p: Tensor, optimizer: str) -> bool:
-        grad, version, by = self._applied.get(number, (lambda: None, -1, ""))
-        return grad() is p._grad and p._grad is not None and p._grad._version == version and by == optimizer
 
     def _fail(self, error: BaseException, when: int) -> None:
         if self._raised == id(error):
@@ -252,16 +245,32 @@ class Trace:
         by: dict[type, list[Any]] = {}
         for event in self._events:
             by.setdefault(type(event), []).append(event)
-        nodes = {n: replace(v, spent=n in self._spent) if n >= 0 else v for n, v in sorted(self._nodes.items())}
+        nodes = {n: replace(v, freed=n in self._freed) if n >= 0 else v for n, v in sorted(self._nodes.items())}
         ordered = {kind: tuple(sorted(found, key=lambda e: e.when)) for kind, found in by.items()}
-        passes, seen = ordered.get(record.Pass, ()), ordered.get(record.Sighting, ())
-        holdings = (*ordered.get(record.Holding, ()), *running(seen, passes, self._nodes))
+        moved: dict[int, list[int]] = {}
+        for write in ordered.get(record.Write, ()):
+            if write.how == "step" and write.leaf is not None:
+                moved.setdefault(write.when, []).append(write.leaf)
         return record.Trace(
-            nodes, passes, ordered.get(record.Step, ()), ordered.get(record.ZeroGrad, ()),
-            ordered.get(record.Write, ()), ordered.get(record.Cut, ()), seen, holdings, ordered.get(record.Failure, ()),
-            tuple(replace(o, orphans=tuple(n for n in o.never if n not in self._held)) for o in self._owners.values()),
-            self._ended, "autograd", self._sources(), self._called(),
-        )  # fmt: skip
+            nodes=nodes,
+            passes=ordered.get(record.Pass, ()),
+            steps=(
+                *(replace(s, moved=tuple(moved.get(s.when, ()))) for s in ordered.get(record.Step, ())),
+                *(record.Step(when, passes=tuple(inner)) for when, inner in self._stepping),
+            ),
+            clears=ordered.get(record.Clear, ()),
+            writes=ordered.get(record.Write, ()),
+            cuts=ordered.get(record.Cut, ()),
+            bindings=ordered.get(record.Binding, ()),
+            holdings=ordered.get(record.Holding, ()),
+            failures=ordered.get(record.Failure, ()),
+            owners=tuple(self._owners.values()),
+            held=frozenset(self._held),
+            ended=self._ended,
+            producer="autograd",
+            sources=self._sources(),
+            called=self._called(),
+        )
 
     def _called(self) -> tuple[record.Place, ...]:
         """The lines that made nodes or cut history."""

@@ -75,10 +75,8 @@ def wasted(trace: Trace, one: Pass) -> bool | None:
 
     What the program itself put into a gradient afterwards may have been made of it: then nothing is known.
     """
-    if one.filled is None or one.inputs is not None:
-        return None
-    if not one.filled:
-        return None
+    if not one.filled or one.inputs is not None or one.read:
+        return None  # nobody looked, or the program itself did: that may be what it was for
     later_steps = [s for s in trace.steps if s.when > one.when and s.used]
     left = set(one.filled)
     for leaf in one.filled:

@@ -348,6 +348,11 @@ class Meeting:
         return any(b.path.holder is not None for b in self.bound_now)
 
     @cached_property
+    def keyed(self) -> bool:
+        """Whether a container still holds the entry under a key that cannot be written down: one of several."""
+        return any(w.key == "..." and w.kind == "item" for b in self.bound_now for w in b.path.ways)
+
+    @cached_property
     def stores_several(self) -> Path | None:
         """A container that holds the entry together with values of other iterations."""
         for b in (*self.bound_now, *self.bound_then):

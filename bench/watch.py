@@ -26,9 +26,9 @@ from typing import Any
 
 import torch
 
-from secondpass.watch.lines import Log
-from secondpass.watch.loader import compile_marked
-from secondpass.watch.session import Session
+from secondpass.watcher.log import Log
+from secondpass.watcher.loader import compile_marked
+from secondpass.session.session import Session
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "benchmarks" / "watch.md"

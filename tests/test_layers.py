@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The arrows of dependency between the folders, held by reading the imports.
 
-`record` <- `autograd`, `watch`, `causes` <- `check`, `remedies`, `render` <- `commands`, `plugins`.
+`record`, `source`, `torchgraph` <- `autograd`, `watcher`, `causes` <- `check`, `remedies`, `render` <- `session` <- `commands`,
+`plugins`.
 """
 
 from __future__ import annotations
@@ -15,52 +16,46 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "secondpass"
 
-# What each folder may import of ours. `lazily` is what it may import inside a function only.
-MAY = {
+# What each folder may import of ours, inside functions as well.
+MAY: dict[str, set[str]] = {
     "record": set(),
+    "source": set(),
+    "torchgraph": set(),
     "autograd": {"record"},
-    "causes": {"record"},
-    "watch": {"record", "causes"},
-    "keep": {"record", "causes"},
-    "check": {"record", "causes", "autograd"},
-    "remedies": {"record", "causes"},
+    "watcher": {"record", "source", "torchgraph"},
+    "causes": {"record", "source"},
+    "keep": {"record"},
+    "check": {"record", "source", "causes", "autograd"},
+    "remedies": {"record", "source", "causes"},
     "render": {"record", "causes"},
-    "commands": {"record", "causes", "watch", "check", "remedies", "render", "autograd", "keep"},
-    "plugins": {"record", "causes", "watch", "check", "remedies", "render", "commands", "keep"},
-}
-LAZILY = {
-    # The note of an exception (a program without rich is watched all the same), and the source read after the fact.
-    "watch": {"render", "remedies", "check"},
-    "remedies": {"watch", "check", "render"},  # the proof runs the repaired program
+    "session": {"record", "source", "torchgraph", "watcher", "causes", "check", "remedies", "render"},
+    "commands": {"record", "source", "torchgraph", "watcher", "causes", "check", "remedies", "render", "session"},
+    "plugins": {"record", "render", "session"},
 }
 # What each folder may import of others, beside the standard library; folders not named here may import anything.
 OTHERS = {
     "record": set(),
+    "source": set(),
     "causes": set(),
-    "watch": {"torch"},
+    "torchgraph": {"torch"},
+    "watcher": {"torch"},
     "keep": {"torch"},
     "autograd": {"numpy"},
     "render": {"rich"},
 }
 
 
-def imports(tree: ast.Module, module: list[str]) -> Iterator[tuple[str, bool, int]]:
-    """(absolute dotted name, whether inside a function, line) of every import of a module of ours."""
-    lazy = {
-        inner
-        for outer in ast.walk(tree)
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        for inner in ast.walk(outer)
-    }
+def imports(tree: ast.Module, module: list[str]) -> Iterator[tuple[str, int]]:
+    """(absolute dotted name, line) of every import of a module of ours."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.name, node in lazy, node.lineno
+                yield alias.name, node.lineno
         elif isinstance(node, ast.ImportFrom):
             base = module[: len(module) - node.level + 1] if node.level else []
             base = [*base, *(node.module.split(".") if node.module else [])]
             for alias in node.names:
-                yield ".".join([*base, alias.name]), node in lazy, node.lineno
+                yield ".".join([*base, alias.name]), node.lineno
 
 
 def wrong(path: Path, text: str) -> list[str]:
@@ -70,14 +65,13 @@ def wrong(path: Path, text: str) -> list[str]:
     holder = parts[:-1]
     folder = parts[1]
     found = []
-    for name, lazy, line in imports(ast.parse(text), holder):
+    for name, line in imports(ast.parse(text), holder):
         words = name.split(".")
         if words[0] == "secondpass":
             other = words[1] if len(words) > 1 else ""
             if other not in MAY or other == folder:
                 continue  # the package's own small modules and names (`__version__`, `_verb`)
-            allowed = MAY[folder] | (LAZILY.get(folder, set()) if lazy else set())
-            if other not in allowed:
+            if other not in MAY[folder]:
                 found.append(f"{path.name}:{line} {folder} imports {other}")
         elif folder in OTHERS and words[0] not in sys.stdlib_module_names | OTHERS[folder]:
             found.append(f"{path.name}:{line} {folder} imports {words[0]}")
@@ -101,12 +95,12 @@ def test_every_folder_has_its_arrows():
     [
         ("record/x.py", "from ..causes import CAUSES"),
         ("record/x.py", "from .. import causes"),
-        ("record/x.py", "import secondpass.watch.loader"),
+        ("record/x.py", "import secondpass.watcher.loader"),
         ("record/x.py", "import numpy as np"),
         ("causes/x.py", "def f():\n    import torch"),
-        ("watch/x.py", "from ..render import note"),
-        ("watch/x.py", "import rich.console"),
-        ("watch/deep/x.py", "from ...render import note"),
+        ("watcher/x.py", "def f():\n    from ..render import note"),
+        ("watcher/x.py", "import rich.console"),
+        ("watcher/deep/x.py", "from ...render import note"),
         ("keep/x.py", "def f():\n    from libcst import parse_module"),
         ("render/x.py", "if True:\n    from ..commands import main"),
     ],
@@ -118,8 +112,8 @@ def test_the_test_can_fail(file, text):
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("watch/x.py", "def f():\n    from ..render import note"),
-        ("watch/x.py", "import torch.nn\nimport sys\nfrom ..record import Place\nfrom . import loader"),
+        ("session/x.py", "def f():\n    from ..render import note"),
+        ("watcher/x.py", "import torch.nn\nimport sys\nfrom ..record import Place\nfrom . import loader"),
         ("commands/x.py", "from .. import __version__\nimport click"),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_stored_trace_says_the_same(path, capsys):
 # What a poorer producer would not know.
 POORER: dict[str, Callable[[Trace], Trace]] = {
     "no source": lambda t: replace(t, sources={}),
-    "no names": lambda t: replace(t, sightings=()),
+    "no names": lambda t: replace(t, bindings=(), holdings=()),
     "no loops": lambda t: replace(
         t,
         nodes={n: replace(v, loops=None) for n, v in t.nodes.items()},
@@ -51,7 +51,7 @@ POORER: dict[str, Callable[[Trace], Trace]] = {
     "no walks": lambda t: replace(t, passes=tuple(replace(p, walked=None) for p in t.passes)),
     "no places of nodes": lambda t: replace(t, nodes={n: replace(v, place=None, stack=()) for n, v in t.nodes.items()}),
     "no nodes": lambda t: replace(t, nodes={}),
-    "no optimizers": lambda t: replace(t, owners=(), steps=(), zero_grads=()),
+    "no optimizers": lambda t: replace(t, owners=(), steps=(), clears=()),
     "no writes and cuts": lambda t: replace(t, writes=(), cuts=()),
     "one pass only": lambda t: replace(t, passes=t.passes[-1:]),
 }
@@ -73,7 +73,7 @@ def test_a_torn_trace_is_read_all_the_same(path, data):
         whole,
         nodes={n: v for n, v in whole.nodes.items() if n in kept},
         passes=tuple(p for p in whole.passes if data.draw(st.booleans())),
-        sightings=whole.sightings[:: data.draw(st.integers(1, 5))],
+        bindings=whole.bindings[:: data.draw(st.integers(1, 5))],
         steps=whole.steps[: data.draw(st.integers(0, len(whole.steps)))],
     )
     assert all(finding.cause in CAUSES for finding in diagnose(torn))
@@ -84,9 +84,9 @@ def made(**second: object) -> Trace:
     first, again = Place("train.py", 8), Place("train.py", 9)
     leaf = Node(-1, "AccumulateGrad", (), (), leaf="weight")
     nodes = [
-        Node(0, "TanhBackward0", (-1,), ("result",), place=Place("train.py", 4), when=-1, spent=True),
-        Node(1, "PowBackward0", (0,), ("self",), place=Place("train.py", 5), when=-1, spent=True),
-        Node(2, "ExpBackward0", (0,), ("result",), place=Place("train.py", 6), when=-1, spent=False),
+        Node(0, "TanhBackward0", (-1,), ("result",), place=Place("train.py", 4), when=-1, freed=True),
+        Node(1, "PowBackward0", (0,), ("self",), place=Place("train.py", 5), when=-1, freed=True),
+        Node(2, "ExpBackward0", (0,), ("result",), place=Place("train.py", 6), when=-1, freed=False),
     ]
     passes = (
         Pass(0, roots=(1,), place=first, stack=(first,), walked=frozenset({-1, 0, 1}), loops=()),

@@ -6,14 +6,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from secondpass import record
-from secondpass.record import Place, Report, Trace, from_plain, to_plain
+from secondpass.record import Path, Place, Report, Trace, from_plain, to_plain
 
 # Traces are large to draw; twenty of each class and both ways meet every field many times.
 FEW = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
@@ -38,6 +38,8 @@ def values(hint: Any) -> st.SearchStrategy:
         return st.tuples(*map(values, args))
     if origin is frozenset:
         return st.frozensets(values(args[0]), max_size=3)
+    if origin is Literal:
+        return st.sampled_from(args)
     if origin is dict:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
     simple = {
@@ -85,8 +87,9 @@ def test_unknown_fields_are_ignored(cls, data):
 def test_absent_fields_take_their_default(cls):
     none = dataclasses.MISSING
     needed = [f for f in dataclasses.fields(cls) if f.default is none and f.default_factory is none]
-    least = {f.name: 1 if f.type == "int" else "x" for f in needed}
-    assert from_plain(cls, least) == cls(**least)
+    samples = {"int": 1, "Path": Path("x"), "Place": Place("x", 1)}
+    least = {f.name: samples.get(str(f.type), "x") for f in needed}
+    assert from_plain(cls, to_plain(least)) == cls(**least)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)

@@ -72,8 +72,10 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     """Every finding of a trace, errors first."""
     caught = [f for f in trace.failures if f.swallowed]
     rest = tuple(f for f in trace.failures if not f.swallowed)
-    found = _diagnosed(replace(trace, failures=rest))
-    return tuple(sorted([*found, *_swallowed(trace, caught)], key=lambda f: f.severity != "error"))
+    lost = _swallowed(trace, caught)
+    # What else there is to see comes from the steps that were lost.
+    found = [f for f in _diagnosed(replace(trace, failures=rest)) if not lost or f.severity == "error"]
+    return tuple(sorted([*found, *lost], key=lambda f: f.severity != "error"))
 
 
 def _swallowed(trace: Trace, caught: list[Failure]) -> list[Finding]:

@@ -30,8 +30,10 @@ gives the carrier its next value.
   `secondpass.detach(state)` takes nested states apart, and `secondpass.bptt`
   walks a sequence in windows.
 
-If gradients should flow across several steps, sum the losses of those steps
-and send the sum through once, then detach.
+- **other**: where nothing but this state leads to some parameter (a weight
+  that evolves), detaching would stop its training. Compute the state anew in
+  every iteration. And if gradients should flow across several steps, sum
+  their losses, send the sum through once, then detach.
 
 ## Example
 
@@ -87,7 +89,7 @@ from .facts.names import Named
 
 CODE = "SP103"
 TITLE = "a tensor with history is carried from one iteration to the next"
-REMEDIES = ("detach", "recompute", "other")
+REMEDIES = ("detach", "other")
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -87,7 +87,7 @@ from .facts.names import Named
 
 CODE = "SP106"
 TITLE = "one network's output goes through another network's backward and again through its own"
-REMEDIES = ("detach", "inputs", "reorder", "recompute")
+REMEDIES = ("detach", "reorder", "recompute")
 
 
 def _is_foreign(meeting: Meeting, one: Pass | None) -> bool | None:

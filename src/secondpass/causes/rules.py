@@ -54,7 +54,7 @@ def _stored(m: Meeting) -> bool:
     if m.born == "before the loop" and not _repeats(m):
         return False  # one iteration's values, used by several losses
     several = m.stores_several is not None or (m.still_stored and m.again is True) or m.assembled
-    several = several or m.keyed or (keeping_function(m) is not None and not kept_once(m))
+    several = several or m.keyed or m.in_turn is not None or (keeping_function(m) is not None and not kept_once(m))
     # A state that is also listed is carried on by its own name.
     return several and (not m.next or not any(b.path.holder is None for b in (*m.bound_now, *m.bound_then)))
 
@@ -125,7 +125,7 @@ def decide(meeting: Meeting) -> Row:
 
 def why(meeting: Meeting, row: Row) -> dict[str, Any]:
     """The row that decided, and the facts that it rests on: what `secondpass explain --why` shows."""
-    store = meeting.stores_several or meeting.store
+    store = meeting.stores_several or meeting.in_turn or meeting.store
     return {
         "row": row.number,
         "when": row.when,

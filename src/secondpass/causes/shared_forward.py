@@ -26,6 +26,8 @@ features, the output of the model, an encoder that ran once.
   same gradients as two passes: `(loss_a + loss_b).backward()`, or
   `torch.autograd.backward([loss_a, loss_b])`, which is one walk as well. The
   shared part is walked once, and nothing has to be kept.
+- **reorder**, **recompute**: where a step stands between the passes, no sum
+  can be made. Make both passes before it, or the second forward after it.
 - **retain-graph**: in the first pass only, and only where each loss's
   gradient is needed by itself: to weigh them, to compare them, to log their
   norms. All buffers then stay until the last pass. `secondpass.grads` gives

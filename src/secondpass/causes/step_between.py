@@ -88,7 +88,7 @@ from .facts.lines import root_text
 
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
-REMEDIES = ("reorder", "recompute", "detach", "inputs")
+REMEDIES = ("reorder", "recompute")
 
 
 def diagnose(trace: Trace) -> list[Finding]:

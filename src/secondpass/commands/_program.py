@@ -169,7 +169,7 @@ class Program:
     def _start(self) -> None:
         """torch has just been imported."""
         try:
-            from ..torchgraph.version import reason_not_to_watch
+            from ..watcher.version import reason_not_to_watch
 
             reason = reason_not_to_watch()
             if reason:
@@ -186,7 +186,7 @@ class Program:
             print(f"secondpass: cannot watch: {type(error).__name__}: {error}", file=sys.stderr)
 
     def _write_proof_lines(self) -> None:
-        """Where `secondpass fix` asks for them: see `watch.proofline`."""
+        """Where `secondpass fix` asks for them: see `watcher.proofline`."""
         from ..watcher.proofline import ProofLines
 
         if ProofLines.wanted():

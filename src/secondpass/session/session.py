@@ -15,7 +15,7 @@ import torch
 from .. import __version__
 from ..causes import diagnose
 from ..causes.swallowed_error import swallowed
-from ..record import Finding, Report, Trace
+from ..record import Finding, Place, Report, Trace
 from ..torchgraph import touchable
 from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
@@ -40,7 +40,8 @@ class Session:
         self._explained: set[int] = set()
         self._open: list[Finding] = []
         """What the last failed pass gave, until it shows whether the program caught the error."""
-        self._swallowed: dict[tuple[object, ...], tuple[Finding, int]] = {}
+        self._swallowed: dict[Place | None, tuple[Finding, int]] = {}
+        """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
 
     def start(self) -> None:
         if self.watcher.log is not None:
@@ -88,16 +89,16 @@ class Session:
         """A program that catches the error at every step: counting is enough."""
         place = self.watcher.files.places(failed.note.key)[:1]
         for key, (finding, times) in self._swallowed.items():
-            if (finding.failed,) == place:
+            if (key,) == place:
                 self._swallowed[key] = (finding, times + 1)
 
     def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
         for finding in self._open:
-            key = (finding.failed, finding.carrier)
-            first, times = self._swallowed.get(key, (finding, 0))
-            self._swallowed[key] = (first, times + 1)
-        self._open = []
+            first, times = self._swallowed.get(finding.failed, (finding, 0))
+            self._swallowed[finding.failed] = (first, times + 1)
+        # The error is gone, and the next one may have its address.
+        self._open, self._explained = [], set()
 
     def raised(self, error: BaseException) -> None:
         """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
@@ -185,6 +186,8 @@ def with_edits(finding: Finding, sources: dict[str, str]) -> Finding:
 
         return attach(finding, sources=dict(sources))
     except Exception:
+        if os.environ.get("SECONDPASS_DEBUG"):
+            raise
         return finding
 
 
@@ -194,4 +197,6 @@ def note_of(finding: Finding, sources: dict[str, str]) -> str:
 
         return note(finding, sources=sources)
     except Exception:
+        if os.environ.get("SECONDPASS_DEBUG"):
+            raise
         return f"secondpass: {finding.message}"

@@ -5,7 +5,8 @@ NOTE [ Following gradients without patching zero_grad ]
 1. People clear gradients in many ways: `zero_grad()` of an optimizer or a module, `p.grad = None`, `p.grad.zero_()`,
    `p.grad.data.zero_()`. So the state of `.grad` is compared, not the calls that change it.
 2. A gradient's state is its address and version. What a pass changes, it has filled. What changed otherwise was cleared if
-   it is gone or all zeros, scaled (clipped, unscaled) if it is the same memory, and somebody's own if it is other memory.
+   it is gone or all zeros (unless a pass left it so), scaled (clipped, unscaled) if it is the same memory, and somebody's
+   own if it is other memory.
 3. Values are read from memory, not by operations: nothing that watches operations (a profiler, a mode, fake tensors) sees
    us. On a device they are not read at all; where only they could tell, the gradient's origin is not known any more.
 4. Not every step is followed (see the watcher): what was not followed says so by having looked at no leaf.
@@ -90,6 +91,8 @@ class Book:
         """Those that have had no gradient at any step so far."""
         self.made_of: Used = {}
         self.state: dict[int, State] = {}
+        self.naught: set[int] = set()
+        """The leaves whose gradient was zero when the last pass that filled it ended: at a minimum, under a dead unit."""
         self.applied: dict[int, tuple[int, Gradient]] = {}
         """Digests of the gradients that the last step applied, and what they were made of."""
         self.versions: dict[int, int] = {}
@@ -115,6 +118,7 @@ class Book:
         """What was known is out of date."""
         self.made_of.clear()
         self.state.clear()
+        self.naught.clear()
         self.applied.clear()
         self.versions.clear()
         self.values.clear()
@@ -129,6 +133,8 @@ class Book:
             known = self.made_of.get(number)
             if grad is None:
                 made: Gradient | None = ()
+            elif number in self.naught and before is not None and now is not None and before[0] == now[0]:
+                made = known
             elif before == now:
                 # `p.grad.data.zero_()` moves no version.
                 made = () if known and _is_zero(grad) else known
@@ -154,6 +160,7 @@ class Book:
                 self.made_of[number] = None if known is None else (*known, when)
                 self.state[number] = now
                 filled.append(number)
+                (self.naught.add if leaf.grad is not None and _is_zero(leaf.grad) else self.naught.discard)(number)
         self.passed = True
         self.filled = self.filled or bool(filled)
         return filled

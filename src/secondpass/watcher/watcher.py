@@ -10,6 +10,7 @@ NOTE [ It must not hurt ]
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -116,6 +117,8 @@ class Watcher:
             return None
 
     def fault(self, error: Exception) -> None:
+        if os.environ.get("SECONDPASS_DEBUG"):
+            raise error
         if not self.asleep:
             self.asleep, self.steady.left = True, 0
             self._complain(error)

@@ -92,10 +92,13 @@ class Meeting:
         """The pass that freed the failing node (or, for an in-place error, kept it)."""
         if self.changed:
             return kept_before(self.trace, self.node, self.used)
-        before = [p for p in self.trace.passes if p.when < self.used.when and p.frees and p.outcome == "ok"]
-        known = [p for p in before if p.walked is not None and self.node.number in p.walked]
-        if known:
-            return known[-1]
+        before = [p for p in self.trace.passes if p.when < self.used.when and p.frees]
+        # A pass that failed has freed what it had walked by then, if nobody else has.
+        for ended in ("ok", "failed"):
+            known = [p for p in before if p.outcome == ended and p.walked is not None and self.node.number in p.walked]
+            if known:
+                return known[-1]
+        before = [p for p in before if p.outcome == "ok"]
         can = [p for p in before if p.walked is None and (self.node.when is None or self.node.when < p.when)]
         reach = [p for p in can if not p.roots or max(p.roots) >= self.node.number]
         return reach[0] if reach else can[-1] if can else None
@@ -364,6 +367,19 @@ class Meeting:
                 seen += [n for h in self.trace.holdings if h.when == when and h.path.is_below(holder) for n in h.numbers]
                 if len({self._interval(n) for n in seen}) > 1:
                     return holder
+        return None
+
+    @cached_property
+    def in_turn(self) -> Path | None:
+        """A container whose values passes take in turn: one of them walked into this one, another into another."""
+        for b in (*self.bound_now, *self.bound_then):
+            holder = b.path.holder
+            if holder is None:
+                continue
+            slots = {x.number for x in self.trace.bindings if x.when == b.when and x.path.is_below(holder)}
+            taken = [slots & p.walked for p in self.trace.passes if p.stack == self.used.stack and p.walked is not None]
+            if all(len(t) <= 1 for t in taken) and len(set().union(*taken)) > 1:
+                return holder
         return None
 
     @cached_property

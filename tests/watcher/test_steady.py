@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import secondpass
-from secondpass.watch import steady
-from secondpass.watch.events import PassNote
+from secondpass.watcher import steady
+from secondpass.watcher.ledger import PassNote
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def told(note, files, start):
             note.entry - start,
             note.outcome,
         )
-    return (*common, note.mark - start, note.book.name, note.inside)
+    return (*common, note.mark - start, note.book.name, note.passes)
 
 
 def test_the_same_notes():
@@ -65,7 +65,7 @@ def test_the_same_notes():
     short, full = ([told(n, w.files, w.ledger.pass_notes()[0].entry) for n in w.ledger.notes()] for w in runs)
     assert short == full
     assert (runs[0].ledger.passes, runs[0].ledger.steps) == (runs[1].ledger.passes, runs[1].ledger.steps) == (900, 600)
-    assert [b.steps for b in runs[0].grads.books()] == [b.steps for b in runs[1].grads.books()]
+    assert [b.steps for b in runs[0].gradients.books()] == [b.steps for b in runs[1].gradients.books()]
 
 
 def test_optimizers_without_end(monkeypatch):
@@ -236,3 +236,15 @@ def test_a_fault_of_our_own(part, capsys, monkeypatch):
             optimizer.step()
             optimizer.zero_grad()
     assert capsys.readouterr().err.count("secondpass: stopped watching after a fault of its own: KeyError: 'oh'") == 1
+
+
+def test_a_gradient_that_is_zero_was_not_cleared():
+    """At a minimum, under a dead unit: a pass leaves zeros, and the step uses them."""
+    weight = torch.zeros(3, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with secondpass.watch() as watch:
+        for _ in range(40):
+            optimizer.zero_grad()
+            weight.square().sum().backward()
+            optimizer.step()
+    assert watch.findings == ()

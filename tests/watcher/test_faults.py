@@ -13,45 +13,46 @@ import secondpass
 
 # Everything that runs inside the user's program: where the name is looked up, and whether it takes a failed pass.
 PARTS = [
-    ("watcher.Watcher.enter", False),
-    ("watcher.Watcher.leave", False),
-    ("looks.Looks.look", False),
-    ("watcher.Watcher.step_begins", False),
-    ("watcher.Watcher._step_ends", False),
-    ("looks.Looks._reused", False),
-    ("graph.Leaves.of", False),
-    ("looks.snapshot", False),
-    ("looks.walk", False),
-    ("watcher.edges", False),
-    ("looks.executed", False),
-    ("watcher.PassNote", False),
-    ("watcher.StepNote", False),
-    ("files.Files.key", False),
-    ("files.Files.frames", False),
-    ("events.Ledger.add", False),
-    ("events.Ledger.site", False),
-    ("events.Ledger.tick", False),
-    ("grads.Grads.pass_begins", False),
-    ("grads.Grads.pass_ends", False),
-    ("grads.Grads.step_begins", False),
-    ("grads.Grads.step_ends", False),
-    ("grads._Book", False),
-    ("graph.Leaves.number", False),
-    ("names._Look.tensor", False),
-    ("session.Session._went_on", False),
-    ("watcher.Watcher.failed", True),
-    ("failure.Failed", True),
-    ("session.Session._explain", True),
-    ("session.Graph", True),
-    ("session.build", True),
-    ("session.diagnose", True),
-    ("failure.look", True),
-    ("failure.walk_young", True),
-    ("failure.order", True),
-    ("failure.spent", True),
-    ("trace._Builder", True),
-    ("trace._Builder._nodes", True),
-    ("files.Files.places", True),
+    ("watcher.watcher.Watcher.enter", False),
+    ("watcher.watcher.Watcher._enter", False),
+    ("watcher.watcher.Watcher.leave", False),
+    ("watcher.looks.Looks.look", False),
+    ("watcher.watcher.Watcher.step_begins", False),
+    ("watcher.watcher.Watcher._step_ends", False),
+    ("watcher.looks.Looks._met_before", False),
+    ("torchgraph.leaves.Leaves.of", False),
+    ("watcher.looks.snapshot", False),
+    ("watcher.looks.walk", False),
+    ("watcher.looks.edges", False),
+    ("watcher.looks.walked", False),
+    ("watcher.watcher.PassNote", False),
+    ("watcher.watcher.StepNote", False),
+    ("watcher.files.Files.key", False),
+    ("watcher.files.Files.frames", False),
+    ("watcher.ledger.Ledger.add", False),
+    ("watcher.ledger.Ledger.site", False),
+    ("watcher.ledger.Ledger.tick", False),
+    ("watcher.gradients.Gradients.pass_begins", False),
+    ("watcher.gradients.Gradients.pass_ends", False),
+    ("watcher.gradients.Gradients.step_begins", False),
+    ("watcher.gradients.Gradients.step_ends", False),
+    ("watcher.gradients.Book", False),
+    ("torchgraph.leaves.Leaves.number", False),
+    ("watcher.bindings._Look.tensor", False),
+    ("session.session.Session._went_on", False),
+    ("watcher.watcher.Watcher.failed", True),
+    ("watcher.failure.Failed", True),
+    ("session.session.Session._explain", True),
+    ("session.session.Graph", True),
+    ("session.session.build", True),
+    ("session.session.diagnose", True),
+    ("watcher.failure.look", True),
+    ("watcher.failure.walk_young", True),
+    ("watcher.failure.order", True),
+    ("watcher.failure.freed", True),
+    ("watcher.trace._Builder", True),
+    ("watcher.trace._Builder._nodes", True),
+    ("watcher.files.Files.places", True),
 ]
 
 
@@ -86,9 +87,8 @@ def broken(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_(*args, **kwargs):
         raise Fault("on purpose\nand on two lines")
 
-    module, _, name = path.partition(".")
-    owner = importlib.import_module(f"secondpass.watch.{module}")
-    *holders, last = name.split(".")
+    package, module, *holders, last = path.split(".")
+    owner = importlib.import_module(f"secondpass.{package}.{module}")
     for holder in holders:
         owner = getattr(owner, holder)
     monkeypatch.setattr(owner, last, raise_)
@@ -131,7 +131,7 @@ def test_parts_that_only_embellish_may_fail_silently(path, monkeypatch, capsys):
         raise Fault("on purpose")
 
     monkeypatch.setattr(importlib.import_module(module), name, raise_)
-    with secondpass.watch() as w:
+    with secondpass.watch(quiet=True) as w:
         _, raised = plainly(True)
     assert str(raised) == str(error)
     assert len(w.findings) == 1
@@ -139,7 +139,7 @@ def test_parts_that_only_embellish_may_fail_silently(path, monkeypatch, capsys):
 
 
 def test_silent_end_that_fails(monkeypatch, capsys):
-    broken("session.build", monkeypatch)
+    broken("session.session.build", monkeypatch)
     with secondpass.watch() as w:
         train(False)
     assert w.findings == ()
@@ -150,7 +150,7 @@ def test_closed_stderr(monkeypatch):
     """Where even the line cannot be written, nothing happens."""
     import sys
 
-    broken("looks.snapshot", monkeypatch)
+    broken("watcher.looks.snapshot", monkeypatch)
     monkeypatch.setattr(sys, "stderr", None)
     expected, _ = plainly(False)
     with secondpass.watch():
@@ -162,7 +162,7 @@ def test_interrupt_inside_us_is_the_users(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("secondpass.watch.looks.snapshot", interrupt)
+    monkeypatch.setattr("secondpass.watcher.looks.snapshot", interrupt)
     with pytest.raises(KeyboardInterrupt), secondpass.watch():
         train(False)
 

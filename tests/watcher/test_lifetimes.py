@@ -8,12 +8,15 @@ import json
 import sys
 import tracemalloc
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
 
 import secondpass
-from secondpass.watch import events, lines
+from secondpass.watcher import ledger, log
+
+OURS = str(Path(secondpass.__file__).parent / "*")
 
 
 class Model(torch.nn.Module):
@@ -326,7 +329,7 @@ def test_memory_is_flat(kind):
 
     def ours():
         gc.collect()
-        found = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/secondpass/*", all_frames=True)])
+        found = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, OURS, all_frames=True)])
         return sum(s.size for s in found.statistics("filename"))
 
     model = Model()
@@ -343,23 +346,23 @@ def test_memory_is_flat(kind):
         finally:
             tracemalloc.stop()
     notes = w.watcher.ledger.notes()
-    assert len(notes) <= events._HEAD + events._TAIL
-    assert len(w.watcher.grads.books()) <= 300
+    assert len(notes) <= ledger._HEAD + ledger._TAIL
+    assert len(w.watcher.gradients.books()) <= 300
     allowed = 1_000_000 if kind == "new models" else 200_000
     assert sizes[1] - sizes[0] < allowed, sizes
 
 
 def test_log_is_bounded(monkeypatch):
-    monkeypatch.setattr(lines, "_KEEP", 1000)
-    from secondpass.watch.loader import compile_marked
+    monkeypatch.setattr(log, "_KEEP", 1000)
+    from secondpass.watcher.loader import compile_marked
 
-    log = lines.Log()
-    names = dict(log.names)
+    written = log.Log()
+    names = dict(written.names)
     code = compile_marked(
-        "def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n", "f.py", log
+        "def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n", "f.py", written
     )
     exec(code, names)
     assert names["z"][-1] == 4999
-    assert 1000 <= len(log.marks) <= 2100
-    assert log.position() > 30_000
-    assert sys.getsizeof(log.marks) < 50_000
+    assert 1000 <= len(written.marks) <= 2100
+    assert written.position() > 30_000
+    assert sys.getsizeof(written.marks) < 50_000

@@ -84,7 +84,7 @@ def test_json_of_one():
         "code": "SP103",
         "name": "carried-state",
         "title": cause.title,
-        "remedies": ["detach"],
+        "remedies": ["detach", "other"],
         "page": cause.page,
     }
     assert json.loads(done.stdout) == expected

@@ -134,7 +134,8 @@ def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
     before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
     place = before[-1].place if before else step.place
     whose = f"of {quoted(step.optimizer, 'the optimizer')}" if step.optimizer else "made by hand"
-    often = "never" if len(piled) == len(one.plain[1:]) else "too seldom"
+    leaves = {n for s in piled for n in one.piled(s)}
+    often = "too seldom" if any(leaves & set(c.leaves or ()) for c in trace.clears) else "never"
     message = f"Gradients are {often} cleared: steps {whose} apply the gradients of earlier steps again."
     remedies = [
         remedy(

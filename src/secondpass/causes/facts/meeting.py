@@ -455,14 +455,28 @@ class Meeting:
         beside = [
             n
             for n in self.walked.values()
-            if n.leaf is None and not (n.number in first if first is not None else n.freed) and not scales(n)
+            if n.leaf is None and not (n.number in first if first is not None else n.freed)
         ]
-        if beside or not self.was_root:
+        if first is not None and beside and self._written_again(beside, [n for n in first if n not in self.walked]):
+            return True
+        if not all(map(scales, beside)) or not self.was_root:
             return False
         if first is not None:  # the first pass may have had more in it: then it was another loss
             extra = [n for n in first if n >= 0 and n not in self.walked]
             return len(extra) <= _SCALING
         return True
+
+    def _written_again(self, beside: list[Node], instead: list[int]) -> bool:
+        """Whether the same statement has summed up or averaged the same values once more (scaled: perhaps by other data)."""
+        others = [self.trace.nodes[n] for n in instead if n in self.trace.nodes and self.trace.nodes[n].leaf is None]
+        if not self.same_site or not all(map(averages, beside)):
+            return False
+
+        def told(nodes: list[Node]) -> list[tuple[object, ...]]:
+            own = {n.number for n in nodes}
+            return sorted((n.op, tuple(p for p in n.parents or () if p not in own)) for n in nodes)
+
+        return told(beside) == told(others)
 
     # -- trained leaves and players ----------------------------------------------------------------------------------
 

@@ -26,9 +26,9 @@ from typing import Any
 
 import torch
 
-from secondpass.watcher.log import Log
-from secondpass.watcher.loader import compile_marked
 from secondpass.session.session import Session
+from secondpass.watcher.loader import compile_marked
+from secondpass.watcher.log import Log
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "benchmarks" / "watch.md"

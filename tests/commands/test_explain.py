@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from secondpass.causes import CAUSES
 from secondpass.commands import main
+from secondpass.record import Finding, Place, Report
 
 
 def call(*arguments: str) -> Result:
@@ -112,4 +113,29 @@ def test_an_unknown_word(word, hint):
     assert done.stdout == ""
     assert done.stderr.startswith(f"secondpass: no cause is called {word!r}. ")
     assert hint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_why_a_report_says_what_it_says(tmp_path):
+    facts = {"why": {"row": 6, "when": "a value of an earlier iteration", "facts": {"next": True, "store": None}}}
+    finding = Finding("SP103", "carried-state", "error", "carried", failed=Place("a.py", 3), facts=facts)
+    other = Finding("SP401", "graph-leak", "warning", "grows", evidence=({"what": "note", "text": "30 of them"},))
+    report = tmp_path / "report.json"
+    report.write_text(Report(findings=(finding, other)).to_json())
+    done = call("--why", str(report))
+    assert done.exit_code == 0
+    assert "row 6 of the table: a value of an earlier iteration" in done.stdout
+    assert "next                     yes" in done.stdout
+    assert "seen: 30 of them" in done.stdout
+    [reason] = json.loads(call("--json", "--why", str(report), "carried-state").stdout)
+    assert (reason["row"], reason["failed"], reason["facts"]["store"]) == (6, "a.py:3", None)
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "[]"])
+def test_why_of_what_is_no_report(tmp_path, text):
+    file = tmp_path / "report.json"
+    if text is not None:
+        file.write_text(text)
+    done = call("--why", str(file))
+    assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1

@@ -26,7 +26,19 @@ _TOOL = (
     "numpy",
     "secondpass.commands.run",
     "secondpass.commands.check",
-    *(f"secondpass.{m}" for m in ("session.session", "watcher.watcher", "watcher.trace", "remedies", "check.read", "check.project", "causes", "render")),
+    *(
+        f"secondpass.{m}"
+        for m in (
+            "session.session",
+            "watcher.watcher",
+            "watcher.trace",
+            "remedies",
+            "check.read",
+            "check.project",
+            "causes",
+            "render",
+        )
+    ),
 )
 
 

@@ -359,7 +359,9 @@ def test_log_is_bounded(monkeypatch):
     written = log.Log()
     names = dict(written.names)
     code = compile_marked(
-        "def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n", "f.py", written
+        "def f(x):\n    return x\n\nfor i in range(5000):\n    y = f(i)\nz = [f(i) for i in range(5000)]\n",
+        "f.py",
+        written,
     )
     exec(code, names)
     assert names["z"][-1] == 4999

@@ -12,7 +12,18 @@ from .facts.meeting import Meeting, count_of
 from .facts.names import Named
 from .rules import decide, why
 
-__all__ = ["about_change", "about_meeting", "about_region", "iterations", "pass_evidence", "place_of", "quoted", "remedy", "size", "warning"]
+__all__ = [
+    "about_change",
+    "about_meeting",
+    "about_region",
+    "iterations",
+    "pass_evidence",
+    "place_of",
+    "quoted",
+    "remedy",
+    "size",
+    "warning",
+]
 
 _SHOWN = 6
 

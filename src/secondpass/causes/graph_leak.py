@@ -154,7 +154,14 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         evidence.append(_cost(growth))
     kind = "running" if growth.running else "slot"
     return warning(
-        CODE, "graph-leak", message, place, remedies, carrier=Carrier(shown, kind), evidence=evidence, chain=_chain(growth)
+        CODE,
+        "graph-leak",
+        message,
+        place,
+        remedies,
+        carrier=Carrier(shown, kind),
+        evidence=evidence,
+        chain=_chain(growth),
     )
 
 

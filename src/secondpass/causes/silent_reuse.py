@@ -104,7 +104,9 @@ def diagnose(trace: Trace) -> list[Finding]:
     before: dict[int, Pass] = {}
     for p in trace.passes:
         if p.walked is not None and not p.nested:
-            again = {n for n in p.walked if n in before and _counts(trace.nodes.get(n)) and _stepped(trace, before[n], p)}
+            again = {
+                n for n in p.walked if n in before and _counts(trace.nodes.get(n)) and _stepped(trace, before[n], p)
+            }
             sites.setdefault(p.stack, []).append((p, again))
         if p.frees:
             before.update(dict.fromkeys(p.walked or (), p))

@@ -82,9 +82,7 @@ def _own(m: Machine, owner: Object) -> None:
     sure = owner.hidden.get("whole", False) and not owner.loose and steps
     never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if leaf.tensor.needs and not leaf.doubt]
     bare = tuple(sorted(never, reverse=True)) if sure else None
-    m.engine.owners[id(owner)] = Owner(
-        name, numbers, bare, steps, owner.hidden.get("first"), owner.hidden.get("made")
-    )
+    m.engine.owners[id(owner)] = Owner(name, numbers, bare, steps, owner.hidden.get("first"), owner.hidden.get("made"))
 
 
 def name_optimizer(m: Machine, owner: Object, name: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`secondpass explain`: prints the page of a cause."""
+"""`secondpass explain`: prints the page of a cause, or why a report says what it says."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ..causes import CAUSES, Cause, find
+from ..record import Finding, Report
 from ..render import color_for
 
 __all__ = ["command"]
@@ -24,15 +26,27 @@ _INDENT = " " * 29
 
 @click.command(short_help="What a cause means and what to do about it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option(
+    "--why",
+    metavar="REPORT",
+    help="Say which rule and which facts decided each finding of a report (`run --json REPORT`).",
+)
 @click.argument("cause", required=False)
-def command(cause: str | None, as_json: bool) -> None:
+def command(cause: str | None, as_json: bool, why: str | None) -> None:
     """Print the page of CAUSE, given by name or by code; without CAUSE, list all of them.
 
     \b
     secondpass explain carried-state
     secondpass explain SP103
     secondpass explain
+    secondpass explain --why report.json
     """
+    if why is not None:
+        reasons = [
+            _reason(f) for f in _read(why).findings if cause is None or cause.lower() in (f.cause, f.code.lower())
+        ]
+        click.echo(json.dumps(reasons, indent=2) if as_json else _reasons(reasons))
+        return
     if cause is None:
         everything = CAUSES.values()
         text = json.dumps([_plain(c) for c in everything], indent=2) if as_json else _listed(everything)
@@ -48,6 +62,52 @@ def command(cause: str | None, as_json: bool) -> None:
         _show(_titled(found))
     else:
         click.echo(_titled(found))
+
+
+def _read(file: str) -> Report:
+    try:
+        return Report.from_json(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        click.echo(f"secondpass: cannot read {file}: {error.strerror}", err=True)
+    except (ValueError, TypeError, KeyError):
+        click.echo(f"secondpass: {file} is no report. `secondpass run --json {file} PROGRAM` writes one.", err=True)
+    raise SystemExit(2)
+
+
+def _reason(finding: Finding) -> dict[str, Any]:
+    why = finding.facts.get("why") or {}
+    seen = [str(e.get("text", "")) for e in finding.evidence]
+    return {
+        "code": finding.code,
+        "cause": finding.cause,
+        "failed": f"{finding.failed.file}:{finding.failed.line}" if finding.failed is not None else None,
+        **({"row": why["row"], "when": why["when"], "facts": why["facts"]} if why else {}),
+        "seen": [text for text in seen if text],
+    }
+
+
+def _reasons(reasons: list[dict[str, Any]]) -> str:
+    rows = []
+    for reason in reasons:
+        rows.append(f"{reason['code']} {reason['cause']}  {reason['failed'] or ''}".rstrip())
+        if "row" in reason:
+            rows.append(f"  row {reason['row']} of the table: {reason['when']}")
+            rows += [f"    {name:24} {_value(value)}" for name, value in reason["facts"].items()]
+        rows += [f"  seen: {text}" for text in reason["seen"]]
+        rows.append("")
+    return "\n".join(rows) if rows else "The report has no findings."
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}: {_value(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    return (
+        {None: "-", True: "yes", False: "no"}.get(value, str(value))
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def _plain(cause: Cause) -> dict[str, Any]:

@@ -93,5 +93,3 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
     from .postmortem import explain as after_the_fact
 
     return after_the_fact(error, show=show)
-
-

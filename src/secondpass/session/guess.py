@@ -92,4 +92,3 @@ class Guess:
             and freed(t.grad_fn) is not False
         ]
         return max(numbers, default=None)
-

@@ -102,9 +102,7 @@ def _by_reading(watcher: Any, frames: list[tuple[Any, int]], kind: str) -> list[
     except Exception:
         return []
     here = {(watcher.files.show(f.f_code.co_filename), line) for f, line in frames}
-    codes = {"backward-twice": "SP1", "freed-access": "SP1", "inplace": "SP2", "no-grad": ("SP3", "SP109")}.get(
-        kind, "SP1"
-    )
+    codes = {"inplace": ("SP2",), "no-grad": ("SP3", "SP109")}.get(kind, ("SP1",))
     fitting = [
         f
         for f in found
@@ -139,7 +137,7 @@ def _pass_of(traceback: TracebackType | None) -> tuple[list[Any], list[Any], boo
         code = traceback.tb_frame.f_code
         if code.co_name == "_engine_run_backward" and "t_outputs" in code.co_varnames:
             local = traceback.tb_frame.f_locals
-            args = local.get("args") or ()
+            args: tuple[Any, ...] = local.get("args") or ()
             outputs = local.get("t_outputs") or ()
             return list(outputs), list(args[3]) if len(args) > 3 and args[3] else [], True
         traceback = traceback.tb_next

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One reader of the user's Python, on `ast`: files, statements, loops, and one table of what a call does to history."""
 
-from .effects import Effect, EffectKind, base_of, clears_gradients, cut_kind, effects, records_nothing, root_of, switches_recording
+from .effects import (
+    Effect,
+    EffectKind,
+    base_of,
+    clears_gradients,
+    cut_kind,
+    effects,
+    records_nothing,
+    root_of,
+    switches_recording,
+)
 from .reader import Source, assigned, expression, heads, names_in, parsed, reads
 
 __all__ = [

@@ -16,7 +16,17 @@ from typing import Literal
 
 from .reader import heads, parsed
 
-__all__ = ["Effect", "EffectKind", "base_of", "clears_gradients", "cut_kind", "effects", "records_nothing", "root_of", "switches_recording"]
+__all__ = [
+    "Effect",
+    "EffectKind",
+    "base_of",
+    "clears_gradients",
+    "cut_kind",
+    "effects",
+    "records_nothing",
+    "root_of",
+    "switches_recording",
+]
 
 EffectKind = Literal["cut", "store", "empty", "write", "pass", "step", "clear", "cache", "switch", "freeze"]
 
@@ -188,7 +198,9 @@ def root_of(node: ast.AST) -> ast.expr | None:
             if call.args:  # `torch.autograd.backward(x)`, `accelerator.backward(x)`; `x.backward(gradient)` has no dot
                 engine = isinstance(owner, (ast.Name, ast.Attribute)) and not _is_gradient_argument(call)
                 return call.args[0] if engine else owner
-            scaled = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "scale"
+            scaled = (
+                isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "scale"
+            )
             return owner.args[0] if scaled and isinstance(owner, ast.Call) and owner.args else owner
         if call.args:
             return call.args[0]

@@ -17,7 +17,7 @@ from .nodes import is_leaf
 __all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage"]
 
 
-def _raw_names(kind: type) -> tuple[str, ...]:
+def _raw_names(kind: Any) -> tuple[str, ...]:
     # The classes of Python Functions come and go with the user's: they are not remembered.
     return ("_raw_saved_tensors",) if issubclass(kind, BackwardCFunction) else _raw_names_of(kind)
 
@@ -107,6 +107,6 @@ def saved_bytes(graph: dict[Any, Any]) -> int:
 def storage(tensor: torch.Tensor) -> int:
     """What tells the memory of a tensor from other memory; 0 where it has none of its own."""
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (RuntimeError, NotImplementedError):
         return 0

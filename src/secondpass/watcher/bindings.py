@@ -114,7 +114,9 @@ class Snapshot:
     """Whether everything in reach was looked at: False where the budget ran out."""
 
 
-def look(frames: list[FrameType], tensors: dict[str, Any] | None = None, objects: dict[str, Any] | None = None) -> Snapshot:
+def look(
+    frames: list[FrameType], tensors: dict[str, Any] | None = None, objects: dict[str, Any] | None = None
+) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs. `objects` are
     looked into as well, by the names that they have there."""
     with torch._C.DisableTorchFunction():
@@ -277,7 +279,9 @@ class _Look:
         held = Held(trail, count, tuple(s.number for s in inside), self.function, single=all(s.single for s in inside))
         held.hooks = 1 if self.hooked else None
         # What one more tensor costs is measured now and then only: it takes a walk.
-        graph = walk([self.last], min(_WALK, touchable() // 4)) if self.last is not None and count in _MEASURED else None
+        graph = (
+            walk([self.last], min(_WALK, touchable() // 4)) if self.last is not None and count in _MEASURED else None
+        )
         if graph is not None:
             held.nodes, held.bytes = len(graph), saved_bytes(graph)
         self.shot.holders.append(held)

@@ -31,7 +31,7 @@ def pass_entrance(watcher: Any) -> Callable[..., Any]:
 
     def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        note = None
+        note: Any = None
         if steady.left and len(args) == 4 and not steady.in_pass and ident() == main:
             try:
                 _, retain, create, inputs = args

@@ -17,7 +17,9 @@ __all__ = ["Files"]
 
 _HERE = str(Path(__file__).resolve().parent.parent) + os.sep
 _CODES = 20_000
-_ENTRANCES = tuple(os.path.join("torch", *p) for p in (("_tensor.py",), ("autograd", "__init__.py"), ("autograd", "graph.py")))
+_ENTRANCES = tuple(
+    os.path.join("torch", *p) for p in (("_tensor.py",), ("autograd", "__init__.py"), ("autograd", "graph.py"))
+)
 _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 

@@ -205,6 +205,5 @@ class Ledger:
         return [n for n in self.notes() if isinstance(n, StepNote)]
 
 
-
 def _is_short_pass(note: Any) -> bool:
     return type(note) is tuple and type(note[-1]) is bool

@@ -109,9 +109,9 @@ class _Marker:
                 stmt.body.append(self.mark(STATEMENT, stmt))
         else:
             for field in ("body", "orelse", "finalbody"):
-                inner = getattr(stmt, field, None)
-                if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                    setattr(stmt, field, self.body(inner))
+                nested = getattr(stmt, field, None)
+                if isinstance(nested, list) and nested and isinstance(nested[0], ast.stmt):
+                    setattr(stmt, field, self.body(nested))
             for part in (*getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())):
                 part.body = self.body(part.body)
 
@@ -254,7 +254,7 @@ def _and_then(fullname: str, path: Sequence[str] | None, after: Callable[[Module
     plain = spec.loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
-        del spec.loader.exec_module
+        del spec.loader.exec_module  # type: ignore[union-attr]
         plain(module)
         after(module)
 

@@ -85,13 +85,14 @@ class Log:
 
     def _markers(self) -> tuple[Callable[[int], None], Callable[[int, int], None]]:
         # Defaults, not names from outside: each look-up saved is time that the user's statements do not pay.
-        def mark(i: int, ident=None, main=None, append=None, peek=None) -> None:  # type: ignore[no-untyped-def]
+        def mark(i: int, ident: Any = None, main: Any = None, append: Any = None, peek: Any = None) -> None:
             if ident() == main:
                 append(peek() << 24 | i)
 
         def enter(
-            i: int, j: int, ident=None, main=None, append=None, peek=None, size=None, limit=None, drop=None
-        ) -> None:  # type: ignore[no-untyped-def]
+            i: int, j: int, ident: Any = None, main: Any = None, append: Any = None, peek: Any = None,
+            size: Any = None, limit: Any = None, drop: Any = None,
+        ) -> None:  # fmt: skip
             if ident() == main:
                 number = peek() << 24
                 append(number | i)
@@ -105,8 +106,8 @@ class Log:
     def listen(self, peek: Callable[[], int]) -> None:
         """Says where node numbers come from: known only once torch is imported, while marks are laid before."""
         write = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)
-        self.mark.__defaults__ = write  # type: ignore[attr-defined]
-        self.enter.__defaults__ = (*write, self.marks.__len__, 2 * _KEEP, _Drop(self))  # type: ignore[attr-defined]
+        self.mark.__defaults__ = write
+        self.enter.__defaults__ = (*write, self.marks.__len__, 2 * _KEEP, _Drop(self))
 
     def drop(self) -> None:
         """Forgets the older half."""
@@ -132,11 +133,11 @@ class Log:
 
     def number(self, position: int) -> int:
         """The number that the next node had when a mark was made."""
-        return self.marks[position - self.dropped] >> _BITS
+        return int(self.marks[position - self.dropped]) >> _BITS
 
     def statement(self, position: int) -> Statement:
         """The statement of a mark."""
-        return self.statements[self.marks[position - self.dropped] & _MASK]
+        return self.statements[int(self.marks[position - self.dropped]) & _MASK]
 
     def stack(self, position: int) -> list[tuple[Statement, int]]:
         """The statements under way at a mark, innermost first, each with the position at which it began."""

@@ -25,9 +25,9 @@ from itertools import repeat
 from types import CodeType, FrameType
 from typing import Any
 
-from .ledger import Ledger, PassNote, Site, StepNote
 from .files import Files
 from .gradients import Gradients
+from .ledger import Ledger, PassNote, Site, StepNote
 
 __all__ = ["BITS", "Steady"]
 
@@ -99,7 +99,7 @@ class Steady:
     def kind_of_step(self, optimizer: Any, frame: FrameType | None) -> int:
         """The kind of a step that is not the one that was made at this instruction last time; -1 if it is not plain."""
         ref, book = self._gradients.by_identity.get(id(optimizer), (None, None))
-        if ref is None or ref() is not optimizer or book.site is None or not book.site.key:
+        if ref is None or book is None or ref() is not optimizer or book.site is None or not book.site.key:
             return -1
         known, instruction, *_ = book.site.key
         library = []

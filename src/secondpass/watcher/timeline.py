@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..record import Loop, Place
 from .files import Files
@@ -94,7 +95,8 @@ class Timeline:
             k += 1
 
     def _moment(self, frames: list[list[object]], counts: dict[int, int]) -> Moment:
-        stack, loops = [], []
+        stack: list[Any] = []
+        loops: list[Any] = []
         begun = 0
         for statement, position in reversed(frames):
             if not isinstance(statement, Statement):

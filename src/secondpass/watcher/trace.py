@@ -16,7 +16,7 @@ from ..torchgraph import is_leaf, saved_tensors
 from .bindings import Snapshot
 from .executed import executed
 from .failure import Graph
-from .ledger import PassNote
+from .ledger import PassNote, StepNote
 from .timeline import Moment, Timeline
 from .watcher import Watcher
 from .writes import find_write
@@ -150,7 +150,8 @@ class _Builder:
     def _clears(self) -> list[Clear]:
         """What was found cleared, with the statement that did it where one that ran says so."""
         found, log, before = [], self.watcher.log, 0
-        for note in sorted([*self.notes, *self.steps], key=lambda n: n.when):
+        notes: list[PassNote | StepNote] = [*self.notes, *self.steps]
+        for note in sorted(notes, key=lambda n: n.when):
             if note.cleared:
                 place = None
                 for _, statement in log.between(before, note.position) if log is not None else ():
@@ -295,7 +296,7 @@ class _Builder:
             requires = {n: t.requires_grad for n, t in list(graph.tensors.items())[:_LIVE]}
         failure = Failure(
             when=failed.note.when,
-            kind=failed.kind,
+            kind=failed.kind,  # type: ignore[arg-type]
             message=str(failed.error),
             node=graph.number.get(graph.failing) if graph.failing is not None else None,
             place=stack[0] if stack else None,
@@ -361,8 +362,14 @@ class _Builder:
         return tuple(found)
 
     def _sources(self, trace: Trace) -> dict[str, str]:
-        places = [p for e in (*trace.passes, *trace.nodes.values(), *trace.failures) for p in e.stack]
-        places += [e.place for e in (*trace.steps, *trace.writes, *trace.clears) if e.place is not None]
+        stacks = [
+            *(p.stack for p in trace.passes),
+            *(n.stack for n in trace.nodes.values()),
+            *(f.stack for f in trace.failures),
+        ]
+        places = [p for stack in stacks for p in stack]
+        found = [*(s.place for s in trace.steps), *(w.place for w in trace.writes), *(c.place for c in trace.clears)]
+        places += [p for p in found if p is not None]
         places += [e.place for e in trace.executed or ()]
         files = {p.file for p in places}
         if self.watcher.log is not None and self.graph is None:

@@ -29,7 +29,9 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
     names = [n for n, t in graph.tensors.items() if _same(t, graph.data)]
     number = graph.number[graph.failing]
     if leaf is not None:
-        between = [s for s in watcher.ledger.step_notes() if s.mark >= number and s.when < note.when and s.book is not None]
+        between = [
+            s for s in watcher.ledger.step_notes() if s.mark >= number and s.when < note.when and s.book is not None
+        ]
         step = next((s for s in between if leaf in s.book.every and _moved(s, leaf)), None)
         if step is not None:
             stack = watcher.files.places(step.key)

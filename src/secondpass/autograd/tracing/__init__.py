@@ -14,15 +14,15 @@ from __future__ import annotations
 import linecache
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from ... import record
 from ..place import frames, here, place, stack, written
 from ..state import state
 from ..tensors import AccumulateGrad, Tensor
-from .loops import Loops
 from .bindings import look, optimizers, terms
 from .gradients import Gradients
+from .loops import Loops
 
 __all__ = ["Trace"]
 
@@ -139,7 +139,7 @@ class Trace:
         if error is not None:
             self._fail(error, when)
 
-    def failed(self, kind: str, error: BaseException) -> None:
+    def failed(self, kind: Literal["backward", "grad"], error: BaseException) -> None:
         """A pass could not even begin, or did not find what it was asked for."""
         if getattr(error, "kind", "") == "no-grad":
             self._when += 1
@@ -234,7 +234,8 @@ class Trace:
             tensor = tensor._base  # a linear layer saves a view of its weight
         leaf = self._leaf(tensor) if tensor is not None and tensor._req and tensor._fn is None else None
         self._events.append(record.Failure(
-            when, kind if kind in _KINDS else "other", str(error), None if node is None else self._number(node),
+            when, kind if kind in _KINDS else "other", str(error),  # type: ignore[arg-type]
+            None if node is None else self._number(node),
             place(here()), stack(), saved=saved, leaf=leaf,
         ))  # fmt: skip
 

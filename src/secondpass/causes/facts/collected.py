@@ -81,7 +81,7 @@ def _running(trace: Trace, seen: list[Binding]) -> Iterator[Growth]:
         if length:
             counts.append((b.when, length))
     if counts and _grew([(seen[0].when, 0), *counts]):
-        numbers = [(b.when, (b.number,)) for b in seen]
+        numbers: list[tuple[int, tuple[int, ...]]] = [(b.when, (b.number,)) for b in seen]
         if not _walked_later(trace, numbers):
             yield Growth(seen[-1].path, tuple(counts), True, seen[-1].single)
 

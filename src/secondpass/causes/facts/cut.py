@@ -311,5 +311,3 @@ def switch_around(one: Run) -> int | None:
         if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return next((d.lineno for d in stmt.decorator_list if records_nothing(d)), None)
     return None
-
-

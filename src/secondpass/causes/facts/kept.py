@@ -52,7 +52,9 @@ def _under_condition(trace: Trace, place: Place) -> str:
     if source is None or stmt is None:
         return ""
     for target in assigned(stmt):
-        if isinstance(target, ast.Attribute) and any(_asks_for(i.test, target) for i in _conditions(source, place.line)):
+        if isinstance(target, ast.Attribute) and any(
+            _asks_for(i.test, target) for i in _conditions(source, place.line)
+        ):
             return ast.unparse(target)
     return ""
 
@@ -81,7 +83,9 @@ def made_if_missing(meeting: Meeting) -> bool:
     for place in meeting.entry.stack:
         source = source_of(meeting.trace, place)
         stmt = source.statement(place.line) if source is not None else None
-        stores = [ast.unparse(t.value) for t in assigned(stmt) if isinstance(t, ast.Subscript)] if stmt is not None else []
+        stores = (
+            [ast.unparse(t.value) for t in assigned(stmt) if isinstance(t, ast.Subscript)] if stmt is not None else []
+        )
         for outer in source.path(place.line) if source is not None and stores else ():
             test = outer.test if isinstance(outer, ast.If) else None
             if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):

@@ -364,7 +364,9 @@ class Meeting:
                 continue
             for when in (b.when, self.used.when):
                 seen = [x.number for x in self.trace.bindings if x.when == when and x.path.is_below(holder)]
-                seen += [n for h in self.trace.holdings if h.when == when and h.path.is_below(holder) for n in h.numbers]
+                seen += [
+                    n for h in self.trace.holdings if h.when == when and h.path.is_below(holder) for n in h.numbers
+                ]
                 if len({self._interval(n) for n in seen}) > 1:
                     return holder
         return None
@@ -385,7 +387,11 @@ class Meeting:
     @cached_property
     def assembled(self) -> bool:
         """Whether the entry was put together from values of several iterations of a loop, none of them made from another."""
-        parts = [self.trace.nodes[p] for p in self.entry.parents or () if p in self.trace.nodes] if joins(self.entry) else []
+        parts = (
+            [self.trace.nodes[p] for p in self.entry.parents or () if p in self.trace.nodes]
+            if joins(self.entry)
+            else []
+        )
         turns = {tuple((x.file, x.line, x.count) for x in n.loops) for n in parts if n.loops}
         numbers = {n.number for n in parts}
         chained = any(n.number in numbers for part in parts for n in self.trace.history(*(part.parents or ())))
@@ -606,4 +612,3 @@ class Meeting:
 
 _SCALING = 2
 """How many nodes a root may have beside another and still be the same loss, scaled."""
-

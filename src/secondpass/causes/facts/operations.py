@@ -10,10 +10,35 @@ __all__ = ["adds", "averages", "is_linear", "is_view", "joins", "mixes", "scales
 _ADD = frozenset({"Add", "Sub", "RSub", "Rsub", "Sum", "Stack", "Cat"})
 _SCALE = frozenset({"Mul", "Div", "Neg", "Mean"})
 _SAME = frozenset(
-    {"View", "UnsafeView", "Reshape", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Clone", "Alias", "To", "ToCopy"}
+    {
+        "View",
+        "UnsafeView",
+        "Reshape",
+        "ReshapeAlias",
+        "Squeeze",
+        "Unsqueeze",
+        "Expand",
+        "Clone",
+        "Alias",
+        "To",
+        "ToCopy",
+    }
 )
 _PART = frozenset(
-    {"Select", "Slice", "Permute", "Transpose", "T", "Unbind", "Split", "Index", "IndexSelect", "Gather", "Narrow", "AsStrided"}
+    {
+        "Select",
+        "Slice",
+        "Permute",
+        "Transpose",
+        "T",
+        "Unbind",
+        "Split",
+        "Index",
+        "IndexSelect",
+        "Gather",
+        "Narrow",
+        "AsStrided",
+    }
 )
 _MIX = frozenset(
     "Mm Addmm Bmm Baddbmm Mv Addmv Dot Linear Convolution ConvolutionOverrideable CudnnConvolution MkldnnConvolution Cdist "

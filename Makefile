@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test prove bench lint docs clean help
+.PHONY: demo test prove faults bench lint docs clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -25,6 +25,9 @@ test: $(STAMP) ## the tests
 prove: $(STAMP) ## 10,000 random programs on our autograd and on PyTorch: prints the number of differences
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.prove
 
+faults: $(STAMP) ## right programs broken in known ways: how often run, check and fix are right (see docs/faults.md)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults --publish docs/faults.md $(FAULTS_FLAGS)
+
 bench: $(STAMP) ## every published figure, as ratios to a plain run
 	@for file in bench/*.py; do case $$file in bench/_*) continue ;; esac; echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
@@ -37,4 +40,4 @@ docs: $(STAMP) ## the site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## forget what was made
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .faults site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -64,6 +64,8 @@ def main(words: list[str] | None = None) -> int:
     if varied:
         text += "\n" + _survival(varied, rows)
     print(text)
+    if options.publish:
+        _publish(options.publish, text)
     if options.dropped:
         for (operator, why), count in sorted(corpus.dropped.items()):
             if not sealed(operator.removesuffix(" twin")):
@@ -118,6 +120,7 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     )
     add("--export", type=Path, metavar="FOLDER", help="write the open programs and their keys, and ask nobody")
     add("--json", type=Path, metavar="FILE", help="write totals, and the answers for the open part")
+    add("--publish", type=Path, metavar="PAGE", help="write the tables into this page, between its two comments")
     add("--misses", metavar="TOOL", choices=list(TOOLS), help="list the open programs that a tool is wrong about")
     add("--dropped", action="store_true", help="list what was made and did not show its fault, by operator")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
@@ -226,6 +229,12 @@ def _survival(varied: list[Any], rows: list[Row]) -> str:
         shares = [f"{100 * by[name][t] / by[name][f'{t} asked']:.0f}%" if by[name][f"{t} asked"] else "" for t in tools]
         lines.append(f"| {name} | {by[name]['programs']} | " + " | ".join(shares) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _publish(page: Path, text: str) -> None:
+    before, first, rest = page.read_text(encoding="utf-8").partition("<!-- tables: written by `make faults` -->\n")
+    _, last, after = rest.partition("<!-- end of tables -->")
+    page.write_text(f"{before}{first}\n{text}\n{last}{after}", encoding="utf-8")
 
 
 def _misses(rows: list[Row], tool: str) -> None:

@@ -132,7 +132,7 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     root = root_text(trace, used)
     kind = cut.kind if cut is not None else ""
     name = cut.name if cut is not None and cut.name else root
-    how = _HOW.get(kind, "its history ends there")
+    how = _HOW.get(kind, "")
     left_off = kind == "no_grad" and cut is not None and not cut.name
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
     if left_off:
@@ -140,7 +140,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     elif kind == "frozen":
         message += f": {how}."
     else:
-        message += f": {quoted(name, 'it')} loses it; {how}." if cut is not None else "."
+        lost = f"{quoted(name, 'it')} loses it; {how}." if kind in _HOW else f"{quoted(name, 'it')} starts without one."
+        message += f": {lost}" if cut is not None else "."
     title = f"keep {quoted(name, 'the loss')} in torch from the model to the loss"
     if kind == "frozen":
         title = "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"

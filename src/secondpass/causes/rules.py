@@ -53,7 +53,8 @@ def _stored(m: Meeting) -> bool:
         return False
     if m.born == "before the loop" and not _repeats(m):
         return False  # one iteration's values, used by several losses
-    several = m.stores_several is not None or (m.still_stored and m.again is True) or m.assembled
+    kept = m.still_stored and m.again is True and m.born != "before the loop"
+    several = m.stores_several is not None or kept or m.assembled
     several = several or m.keyed or m.in_turn is not None or (keeping_function(m) is not None and not kept_once(m))
     # A state that is also listed is carried on by its own name.
     return several and (not m.next or not any(b.path.holder is None for b in (*m.bound_now, *m.bound_then)))

@@ -175,11 +175,13 @@ class Program:
             if reason:
                 print(f"secondpass: {reason}; the program runs unwatched", file=sys.stderr)
                 return
+            from ..session import adopt
             from ..session.session import Session
 
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
             self.session.start()
+            adopt(self.session)
             self._write_proof_lines()
         except Exception as error:
             self.session = None

@@ -31,6 +31,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         here = project.at(place)
         if here:
             yield from _at(here[0], here[1])
+    if not finding.sure:
+        return  # where the history was lost is not known: any other cut in the program may be meant
     yield from _switched_off(project)
     chain = _towards_losses(project)
     functions = _entered(project, chain)

@@ -25,6 +25,7 @@ __all__ = ["explain", "install", "uninstall", "watch"]
 
 class _Installed:
     session: Session | None = None
+    adopted = False
 
 
 def install() -> Session:
@@ -41,9 +42,14 @@ def install() -> Session:
     return _Installed.session
 
 
+def adopt(session: Session | None) -> None:
+    """`secondpass run` watches the whole program: its own `install()` and `uninstall()` have nothing left to do."""
+    _Installed.session, _Installed.adopted = session, session is not None
+
+
 def uninstall() -> None:
     """Stops watching and restores every name that was patched."""
-    if _Installed.session is not None:
+    if _Installed.session is not None and not _Installed.adopted:
         atexit.unregister(_at_exit)
         _Installed.session.stop()
         _Installed.session = None

@@ -280,7 +280,9 @@ class Gradients:
                 del book.bare[number]
         cleared = book.compare()
         book.note_versions()
-        book.idle = book.idle + 1 if book.passed and not book.filled else 0
+        # A gradient of unknown origin is one all the same: that of a pass which is under way, in whose hook the step is made.
+        came = book.filled or None in book.made_of.values()
+        book.idle = book.idle + 1 if book.passed and not came else 0
         return dict(book.made_of), cleared
 
     def step_ends(self, optimizer: torch.optim.Optimizer, book: Book) -> tuple[int, ...] | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -34,22 +35,44 @@ def report(**files: bytes | str):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize(
-    ("text", "note"),
+    ("text", "line"),
     [
-        (MARK + "def f(:\n    pass\n", "odd.py: line 2"),
-        (MARK + "print 'torch', loss.backward()\n", "odd.py: line 2"),
-        (MARK + "x = '''never closed\n", "odd.py: line"),
-        (MARK.encode() + b"x = '\x00'\n", "odd.py: "),
-        (MARK + "(" * 3000 + ")" * 3000, "odd.py: "),
-        (MARK + "x = " + "9" * 3_000_000, "odd.py: larger than 2 MB"),
+        (MARK + "def f(:\n    pass\n", 2),
+        (MARK + "print 'torch', loss.backward()\n", 2),
+        (MARK + "x = '''never closed\n", 2),
+        (MARK.encode() + b"x = '\x00'\n", 1),
+        (MARK + "(" * 3000 + ")" * 3000, None),
     ],
-    ids=["syntax", "python2", "open-string", "null", "deep", "large"],
+    ids=["syntax", "python2", "open-string", "null", "deep"],
 )
-def test_what_cannot_be_read_is_one_line(text: str | bytes, note: str) -> None:
+def test_what_cannot_be_read_is_an_error(text: str | bytes, line: int | None) -> None:
     found = report(odd=text)
+    assert sorted(f.code for f in found.findings) == ["SP000", "SP101"]
+    [broken] = [f for f in found.findings if f.code == "SP000"]
+    assert broken.severity == "error"
+    assert broken.failed is not None
+    assert (broken.failed.file, broken.failed.line) == ("odd.py", line or broken.failed.line)
+    assert found.notes == ()
+
+
+def test_what_is_too_large_is_one_line() -> None:
+    found = report(odd=MARK + "x = " + "9" * 3_000_000)
     assert [f.code for f in found.findings] == ["SP101"]
-    assert [n for n in found.notes if n.startswith(note)], found.notes
-    assert len(found.notes) == 1
+    assert found.notes == ("odd.py: larger than 2 MB, not read",)
+
+
+def test_a_file_that_is_named_is_read() -> None:
+    Path("odd.py").write_text("def f(:\n")
+    assert [f.code for f in read(["odd.py"], Settings(jobs=1)).findings] == ["SP000"]
+    assert [f.code for f in read(["odd.py"], Settings(jobs=1, select=("SP4",))).findings] == ["SP000"]
+
+
+def test_percent_signs_within_brackets_are_no_magics() -> None:
+    cell = "%matplotlib inline\nx = (7\n% 4)\nmessage = '''\n% no magic\n'''\n!ls\n"
+    Path("a.ipynb").write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": cell}, {"cell_type": "code", "source": GOOD}]})
+    )
+    assert [f.code for f in read(["a.ipynb"], Settings(jobs=1)).findings] == ["SP101"]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..record import Finding
+from ..record import Finding, Place
+from .sources import Source
 
-__all__ = ["Called", "Outcome"]
+__all__ = ["UNREADABLE", "Called", "Outcome"]
+
+UNREADABLE = "SP000"
 
 Called = set[tuple[str, int]]
 """(file, line) of functions that were entered."""
@@ -29,3 +32,19 @@ class Outcome:
         self.notes += other.notes
         self.called |= other.called
         self.files |= other.files
+
+    def look(self, name: str, source: Source | None) -> None:
+        """A file that cannot be read is no clean file."""
+        if source is None or not source.problem:
+            return
+        if source.large:
+            self.notes.append(f"{name}: {source.problem}")
+        else:
+            self.findings.append(_unreadable(name, source))
+
+
+def _unreadable(name: str, source: Source) -> Finding:
+    problem = source.problem[:1].upper() + source.problem[1:]
+    return Finding(
+        UNREADABLE, "unreadable", "error", f"{problem}. Nothing in this file was checked.", Place(name, source.line)
+    )

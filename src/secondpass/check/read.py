@@ -10,8 +10,9 @@ from pathlib import Path
 
 from .. import __version__
 from ..record import Finding, Report
-from .files import Roots, collect
-from .sources import decode
+from .files import Roots, collect, shown_name
+from .outcome import UNREADABLE
+from .sources import decode, read_source
 from .suppress import is_silenced, wanted
 from .workers import read_all
 
@@ -49,7 +50,11 @@ def read(
     for file in files:
         projects.setdefault(roots.of(file), []).append(file)
     outcome, count = read_all(projects, settings, texts or {})
-    findings = [f for f in outcome.findings if wanted(f, settings.select, settings.ignore)]
+    for file in given:
+        # A file that is named is read, whether or not it seems to train anything.
+        if os.path.isfile(file) and not (texts and os.path.abspath(file) in map(os.path.abspath, texts)):
+            outcome.look(shown_name(file), read_source(file))
+    findings = [f for f in outcome.findings if f.code == UNREADABLE or wanted(f, settings.select, settings.ignore)]
     findings = [f for f in findings if not is_silenced(f, _text(f, texts or {}))]
     findings.sort(key=lambda f: (f.failed.file, f.failed.line, f.code) if f.failed else ("", 0, f.code))
     return Report(

@@ -37,8 +37,7 @@ def _program(project: Project, name: str, limit: float) -> Outcome:
     project.trim()
     outcome = Outcome(files={name})
     source = project.source(name)
-    if source is not None and source.problem:
-        outcome.notes.append(f"{name}: {source.problem}")
+    outcome.look(name, source)
     if source is not None and source.tree is not None and acts(project, name, source.tree):
         _read(project, outcome, name, as_program(name), limit)
     return outcome
@@ -53,6 +52,8 @@ def read_functions(project: Project, names: Iterable[str], called: Called, limit
 def _functions(project: Project, name: str, called: Called, limit: float) -> Outcome:
     project.trim()
     outcome = Outcome(files={name})
+    source = project.source(name)
+    outcome.look(name, source)
     tree = project.tree(name)
     lines = {line for file, line in called if file == name}
     deadline = time.process_time() + limit

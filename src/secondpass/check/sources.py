@@ -23,13 +23,17 @@ LARGEST = 2_000_000
 class Source:
     """The text of a file, its syntax tree, and (for a notebook) the cell of every line."""
 
-    __slots__ = ("cells", "problem", "text", "tree")
+    __slots__ = ("cells", "large", "line", "problem", "text", "tree")
 
-    def __init__(self, text: str, tree: ast.Module | None, problem: str = "") -> None:
+    def __init__(self, text: str, tree: ast.Module | None, problem: str = "", line: int = 1) -> None:
         self.text = text
         self.tree = tree
         self.problem = problem
         """One line for a person: why there is no tree."""
+        self.line = line
+        """Where the problem is."""
+        self.large = False
+        """Whether it is merely too long to be anybody's training loop."""
         self.cells: list[tuple[int, int, int]] | None = None
         """(first line of the text, cell number, line in the cell) of each cell."""
 
@@ -38,7 +42,9 @@ def read_source(path: str) -> Source:
     """Reads and parses a file; never raises."""
     try:
         if os.path.getsize(path) > LARGEST:
-            return Source("", None, f"larger than {LARGEST // 1_000_000} MB, not read")
+            made = Source("", None, f"larger than {LARGEST // 1_000_000} MB, not read")
+            made.large = True
+            return made
         with open(path, "rb") as file:
             raw = file.read()
     except OSError as error:
@@ -65,7 +71,7 @@ def parse(text: str) -> Source:
             warnings.simplefilter("ignore")
             return Source(text, ast.parse(text))
     except SyntaxError as error:
-        return Source(text, None, f"line {error.lineno or 1}: {error.msg}")
+        return Source(text, None, f"syntax error: {error.msg}", error.lineno or 1)
     except (ValueError, RecursionError, MemoryError) as error:
         return Source(text, None, f"cannot be parsed ({type(error).__name__})")
 
@@ -94,5 +100,22 @@ def _cell(source: Any) -> list[str]:
     lines = text.replace("\r\n", "\n").split("\n")
     if lines and lines[0].startswith("%%"):
         return ["" for _ in lines]
-    # Magics become `pass` at the same depth, so that every line keeps its number.
-    return [line[: len(line) - len(line.lstrip())] + "pass" if _MAGIC.match(line) else line for line in lines]
+    # Magics become `pass` at the same depth, so that every line keeps its number. Within brackets and strings there are none.
+    plain: list[str] = []
+    for line in lines:
+        if _MAGIC.match(line) and _is_complete(plain):
+            line = line[: len(line) - len(line.lstrip())] + "pass"
+        plain.append(line)
+    return plain
+
+
+def _is_complete(lines: list[str]) -> bool:
+    """Whether a statement may begin after some lines."""
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO("\n".join([*lines, ""])).readline):
+            pass
+    except tokenize.TokenError:
+        return False
+    except SyntaxError:  # depth that does not fit: it has been closed all the same
+        pass
+    return not (lines and lines[-1].endswith("\\"))

@@ -266,11 +266,14 @@ def history_slice(
         value = statement.body[0]
         right = getattr(value, "value", None)
         cut = right is not None and value_cut(right) and not isinstance(value, cst.AugAssign)
+        # What stands in a block around the reader has run before it: an earlier value of the name is gone by then.
+        settles = not isinstance(value, cst.AugAssign) and source.within(before, source.block(statement)) is not None
         if right is None or (cut and tracked is not None):
+            wanted -= written(statement) if settles and right is not None else set()
             continue
         chosen.append(statement)
         read = names_read(right)
-        if not isinstance(value, cst.AugAssign) and source.owner(statement) is source.owner(region[0]):
+        if settles or (not isinstance(value, cst.AugAssign) and source.owner(statement) is source.owner(region[0])):
             wanted -= written(statement)
         wanted |= {n for n in read if tracked is None or n in tracked}
     return chosen[::-1]

@@ -11,7 +11,7 @@ from . import retain_graph
 from ._attach import candidates
 from ._patch import apply_edits, diff_of
 from ._project import Project
-from ._runs import Command, Run, run
+from ._runs import Command, Run, mirror, run
 from .proof import Verdict, agrees_with_retained, prove, same
 
 __all__ = ["ROUNDS", "Repair", "Round", "repair"]
@@ -69,10 +69,20 @@ class Options:
 
 
 def repair(command: Command, options: Options) -> Repair:
-    """Runs, explains, repairs and proves, at most `ROUNDS` times."""
-    first = run(
-        command, until=options.until, timeout=options.timeout, progress=lambda n: options.progress("running", n)
-    )
+    """Runs, explains, repairs and proves, at most `ROUNDS` times.
+
+    Every run begins with the files as they are now: what a run writes, the next one does not find.
+    """
+    with mirror(command, {}) as pristine:
+        return _repair(replace(command, pristine=pristine), options)
+
+
+def _repair(command: Command, options: Options) -> Repair:
+    with mirror(command, {}) as root:
+        first = run(
+            command, root=root, until=options.until, timeout=options.timeout,
+            progress=lambda n: options.progress("running", n),
+        )  # fmt: skip
     course = Repair(first, first)
     given_up: list[Finding] = []
     for _ in range(ROUNDS):
@@ -126,7 +136,9 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
         if course.last is not course.first:
             return course.last
         if not again:
-            again.append(run(command, until=options.until or course.first.passes, timeout=options.timeout))
+            with mirror(command, {}) as root:
+                until = options.until or course.first.passes
+                again.append(run(command, root=root, until=until, timeout=options.timeout))
         return again[0]
 
     best: tuple[Verdict, dict[str, str]] | None = None
@@ -136,6 +148,7 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
         verdict = prove(
             current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
             progress=lambda n, k=remedy.kind: options.progress(f"proving {k}", n), rerun=rerun,
+            old=texts,
         )  # fmt: skip
         if verdict.proven and remedy.kind == "combine-losses" and remedy.safe:
             _compare_with_retained(command, options, course, current, verdict, project)

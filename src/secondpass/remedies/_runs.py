@@ -47,6 +47,8 @@ class Command:
     arguments: tuple[str, ...] = ()
     module: bool = False
     cwd: Path = field(default_factory=Path.cwd)
+    pristine: Path | None = None
+    """A copy of the root that was taken before anything ran."""
 
     @property
     def root(self) -> Path:
@@ -79,6 +81,10 @@ class Run:
     @property
     def passes(self) -> int:
         return sum(1 for line in self.lines if line["what"] == "pass")
+
+    @property
+    def steps(self) -> int:
+        return sum(1 for line in self.lines if line["what"] == "step")
 
     @property
     def digests(self) -> list[str]:
@@ -232,14 +238,15 @@ def _count(lines: Path) -> int:
 
 
 @contextmanager
-def mirror(root: Path, changed: dict[str, str]) -> Iterator[Path]:
-    """A copy of a folder with some files changed. Small files are copied, large ones are linked."""
+def mirror(command: Command, changed: dict[str, str]) -> Iterator[Path]:
+    """A copy of a program's folder with some files changed. Small files are copied, large ones are linked."""
+    root, source = command.root, command.pristine or command.root
     with tempfile.TemporaryDirectory(prefix="secondpass-") as folder:
         top = Path(folder).resolve() / root.name
-        _copy(root, top)
+        _copy(source, top)
         for file, text in changed.items():
             relative = Path(file).resolve().relative_to(root) if Path(file).is_absolute() else Path(file)
-            (top / relative).write_bytes(encode(root / relative, text))
+            (top / relative).write_bytes(encode(source / relative, text))
         yield top
 
 

@@ -4,7 +4,8 @@
 NOTE [ What a proof demands ]
 1. The finding is gone, and the program does not fail in another way of its own.
 2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
-3. It has no finding that the repair itself can cause: a cut must not leave parameters untrained.
+3. It has no finding that the repair itself can cause, makes as many steps at least, and still trains all that the broken
+   program trained, or failed to train (`_cover`).
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
    number for a tensor, a needless retain, a detach between iterations up to the pass that freed), so have later ones.
 5. Losses that were combined give the first step the gradients of separate passes over a kept graph.
@@ -16,9 +17,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from math import isclose
 
 from ..record import Finding, Proof, Remedy
+from ._cover import untrained
 from ._flow import plain
 from ._runs import Command, Run, mirror, run
 
@@ -39,6 +42,8 @@ _CAUSED = {
 }
 _KEEPS_PASSES = {"detach", "item", "clone", "create-graph", "drop-retain", "add-zero-grad"}
 """Kinds that leave every pass where it is."""
+_STEPS_LESS = {"stale-gradient"}
+"""Causes whose repair leaves steps out."""
 _UNCHANGED = {"needless-retain", "graph-leak"}
 
 
@@ -56,10 +61,21 @@ class Verdict:
         return self.proof.status == "proven"
 
 
-def same(one: Finding, other: Finding) -> bool:
-    """Whether two runs found the same thing; lines may have moved."""
+Lines = Callable[[str, int], int | None]
+"""The line that a line of the repaired program had before; None for one that the repair has written."""
+
+
+def same(one: Finding, other: Finding, lines: Lines | None = None) -> bool:
+    """Whether a run found what an earlier one had found; lines may have moved.
+
+    A warning is told by its place. A failure may come a few lines on and still be the same.
+    """
     if one.cause != other.cause:
         return False
+    if lines is not None and one.severity == "warning" and one.failed and other.failed:
+        old = lines(other.failed.file, other.failed.line)
+        if old is not None and (one.failed.file, one.failed.line) != (other.failed.file, old):
+            return False
     names = [plain(f.carrier.name) if f.carrier else "" for f in (one, other)]
     places = [(f.failed.file, f.failed.function) if f.failed else None for f in (one, other)]
     return names[0] == names[1] and places[0] == places[1]
@@ -76,22 +92,32 @@ def prove(
     timeout: float = 600.0,
     progress: Callable[[int], None] | None = None,
     rerun: Callable[[], Run] | None = None,
+    old: dict[str, str] | None = None,
 ) -> Verdict:
     """Runs the program with the changed texts in a mirror of its folder, and judges.
 
     :param texts: the new text of every file that differs from the disk, those of earlier rounds included
+    :param old: the texts of the run before
     :param rerun: runs the unrepaired program once more, to tell a wrong value from a program that is not deterministic
     """
     enough = max(2 * before.passes, before.passes + 4)
     try:
-        with mirror(command.root, texts) as root:
+        with mirror(command, texts) as root:
             lines = tuple(f"{root / file}:{line}" for file, line in _changed(remedy, texts))
             after = run(
                 command, root=root, edited=lines, until=until, enough=enough, timeout=timeout, progress=progress
             )
     except (ValueError, OSError) as fault:
         return Verdict(remedy, Proof("not run", str(fault)), Run("unwatched"))
-    return judge(finding, remedy, before, after, rerun)
+    return judge(finding, remedy, before, after, rerun, _moved(old or {}, texts))
+
+
+def _moved(old: dict[str, str], new: dict[str, str]) -> Lines:
+    maps: dict[str, dict[int, int]] = {}
+    for file in old.keys() & new.keys():
+        matcher = SequenceMatcher(None, old[file].splitlines(), new[file].splitlines(), autojunk=False)
+        maps[file] = {b + i + 1: a + i + 1 for a, b, n in matcher.get_matching_blocks() for i in range(n)}
+    return lambda file, line: maps[file].get(line) if file in maps else line
 
 
 def _changed(remedy: Remedy, texts: dict[str, str]) -> Iterator[tuple[str, int]]:
@@ -124,7 +150,14 @@ def _shift(remedy: Remedy, edit: object) -> int:
     return moved
 
 
-def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Callable[[], Run] | None = None) -> Verdict:
+def judge(
+    finding: Finding,
+    remedy: Remedy,
+    before: Run,
+    after: Run,
+    rerun: Callable[[], Run] | None = None,
+    lines: Lines | None = None,
+) -> Verdict:
     """What a run of the repaired program shows."""
 
     def verdict(status: str, detail: str, clean: bool = False) -> Verdict:
@@ -137,7 +170,7 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
             else after.last_words
         )
         return verdict("not run", f"the repaired program {told}")
-    if any(same(finding, f) for f in after.findings):
+    if any(same(finding, f, lines) for f in after.findings):
         return verdict("refuted", "the finding is still there")
     failed = before.error is not None
     error = after.error
@@ -145,7 +178,7 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
     if after.outcome == "failed" and error is None and failed:
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
-    new = [f for f in after.findings if not any(same(f, g) for g in before.findings)]
+    new = [f for f in after.findings if not any(same(g, f, lines) for g in before.findings)]
     caused = next(
         (f for f in new if f.cause in _CAUSED.get(remedy.kind, ()) or (not failed and f.severity == "error")), None
     )
@@ -153,10 +186,15 @@ def judge(finding: Finding, remedy: Remedy, before: Run, after: Run, rerun: Call
         return verdict("refuted", f"it would cause {caused.cause}: {caused.message}")
     if error is not None and after.passes < before.passes:
         return verdict("refuted", f"it fails earlier than before: {error.message}")
-    if not failed and after.passes == 0 < before.passes:
+    if after.passes == 0 < before.passes:
         return verdict("refuted", "no pass is left")
-    if not failed and remedy.kind in _KEEPS_PASSES and after.outcome == "ended" and after.passes < before.passes:
+    if remedy.kind in _KEEPS_PASSES and after.outcome == "ended" and after.passes < before.passes:
         return verdict("refuted", f"only {after.passes} of {before.passes} passes are left")
+    if after.outcome == "ended" and after.steps < before.steps and finding.cause not in _STEPS_LESS:
+        return verdict("refuted", f"only {after.steps} of {before.steps} steps are left")
+    lost = untrained(before, after, failed=failed, cut=(remedy.kind, finding.cause) == ("detach", "carried-state"))
+    if lost and finding.cause not in _STEPS_LESS:
+        return verdict("refuted", lost)
     unlike = _values(finding, remedy, before, after)
     note = ""
     if unlike:
@@ -228,7 +266,7 @@ def agrees_with_retained(
     :param texts: the unrepaired program with `retain_graph=True`; None comes back where it does not get to a step
     """
     try:
-        with mirror(command.root, texts) as root:
+        with mirror(command, texts) as root:
             kept = run(command, root=root, until=passes + 8, timeout=timeout)
     except (ValueError, OSError):
         return None

@@ -33,7 +33,9 @@ def screen(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | No
         _timeline(finding, width),
         _facts(finding, width),
         remedies(finding, width, read),
-        [Line((("more".ljust(LABEL), "label"), (f"secondpass explain {finding.cause}", "text")))],
+        # A file that could not be read has no cause.
+        [Line((("more".ljust(LABEL), "label"), (f"secondpass explain {finding.cause}", "text")))]
+        * (finding.code != "SP000"),
     )
     lines: list[Line] = []
     for part in map(list, parts):

@@ -9,6 +9,9 @@ SECONDPASS_PROOF_UNTIL    stop the program, as if it had ended, at the beginning
 SECONDPASS_PROOF_ENOUGH   `passes:seconds`: stop it when both have been reached
 
 Roots and gradients are digested, bit by bit; nothing of the program is kept.
+
+A pass says which parameters lie behind its roots, a step which parameters had a gradient: as `[optimizer, parameter]`, both
+counted in the order in which the program made them, so that two runs of a program name the same things alike.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 
 import torch
 
+from ..torchgraph import edges, is_leaf, touchable, walk_young
 from .log import Log
 
 __all__ = ["ProofLines"]
@@ -42,6 +46,9 @@ class ProofLines:
         self.watched = set(filter(None, os.environ.get("SECONDPASS_PROOF_LINES", "").split(";")))
         self.passes = self.steps = self.seen = 0
         self.began = time.perf_counter()
+        self._optimizers: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._follow_optimizers()
 
     @staticmethod
     def wanted() -> bool:
@@ -55,6 +62,7 @@ class ProofLines:
         if self.passes <= _LOOKS:
             roots = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             line["digest"] = _digest(roots)
+            line["behind"] = self._behind(roots)
         self._write(line)
         late = self.enough and self.passes > self.enough and time.perf_counter() - self.began > self.seconds
         if (self.until and self.passes > self.until) or late:
@@ -64,12 +72,38 @@ class ProofLines:
     def on_step(self, optimizer: Any, *_: Any) -> None:
         """A step begins: its gradients."""
         self.steps += 1
-        if self.steps <= _LOOKS:
-            grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-            with torch.no_grad():
-                # Sums in double: equal gradients give equal sums, and nearly equal ones nearly equal sums.
-                sums = [float(g.detach().double().sum()) for g in grads if not g.is_sparse]
-            self._write({"what": "step", "number": self.steps, "sums": sums})
+        if self.steps > _LOOKS:
+            return
+        gradients = {i: p.grad for i, p in enumerate(_parameters(optimizer)) if p.grad is not None}
+        dense = [g.detach() for g in gradients.values() if not g.is_sparse]
+        with torch.no_grad():
+            # Sums in double: equal gradients give equal sums, and nearly equal ones nearly equal sums.
+            sums = [float(g.double().sum()) for g in dense]
+            empty = bool(gradients) and len(dense) == len(gradients) and not any(bool(g.any()) for g in dense)
+        number = self._numbers.get(id(optimizer), -1)
+        had = [] if empty else sorted(gradients)
+        self._write({"what": "step", "number": self.steps, "sums": sums, "optimizer": number, "had": had})
+
+    def _follow_optimizers(self) -> None:
+        """Every optimizer that is made gets the next number. (Nobody else runs in a process that writes these lines.)"""
+        plain = torch.optim.Optimizer.__init__
+
+        def made(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            plain(optimizer, *args, **kwargs)
+            self._numbers[id(optimizer)] = len(self._numbers)
+            self._optimizers.append(optimizer)
+
+        torch.optim.Optimizer.__init__ = made  # type: ignore[method-assign, assignment]
+
+    def _behind(self, roots: Any) -> list[tuple[int, int]]:
+        """The parameters behind some roots."""
+        known: dict[int, list[tuple[int, int]]] = {}
+        for number, optimizer in enumerate(self._optimizers):
+            for i, p in enumerate(_parameters(optimizer)):
+                known.setdefault(id(p), []).append((number, i))
+        nodes = walk_young(edges(roots), touchable())
+        leaves = [node.variable for node in nodes if is_leaf(node)]
+        return sorted({x for leaf in leaves for x in known.get(id(leaf), ())})
 
     def _look_for_lines(self) -> None:
         """Whether one of the watched lines has been executed since the last pass."""
@@ -85,6 +119,10 @@ class ProofLines:
 
     def _write(self, line: dict[str, Any]) -> None:
         self.file.write(json.dumps(line) + "\n")
+
+
+def _parameters(optimizer: Any) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
 
 
 def _digest(roots: Any) -> str:

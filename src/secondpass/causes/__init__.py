@@ -42,6 +42,39 @@ class Cause:
     page: str
     module: ModuleType
 
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Kinds of remedies that may be right beyond those that a finding proposes, best first: the proof decides."""
+        found: tuple[str, ...] = getattr(self.module, "TRIED", self.remedies)
+        return found
+
+    @property
+    def instead(self) -> str:
+        """What `retain_graph=True` would do: PyTorch's own message proposes it, so everybody asks."""
+        return str(getattr(self.module, "INSTEAD", ""))
+
+    @property
+    def caused_by(self) -> tuple[str, ...]:
+        """Kinds of remedies that bring this cause about where they are the wrong ones."""
+        found: tuple[str, ...] = getattr(self.module, "CAUSED_BY", ())
+        return found
+
+    @property
+    def untrue_after(self) -> tuple[str, ...]:
+        """Calls in a branch that was not taken which would make a finding untrue."""
+        found: tuple[str, ...] = getattr(self.module, "UNTRUE_AFTER", ())
+        return found
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the right repair leaves every value as it was."""
+        return bool(getattr(self.module, "CHANGES_NOTHING", False))
+
+    @property
+    def fewer_steps(self) -> bool:
+        """Whether the right repair leaves steps out."""
+        return bool(getattr(self.module, "FEWER_STEPS", False))
+
 
 @cache
 def _all() -> dict[str, Cause]:

@@ -86,6 +86,8 @@ from .facts.names import Named
 CODE = "SP105"
 TITLE = "an accumulator of losses keeps old graphs and is sent through again"
 REMEDIES = ("item", "combine-losses", "detach", "other")
+TRIED = ("other", "item", "detach", "combine-losses")
+INSTEAD = "`retain_graph=True` would count the gradients of the earlier losses again."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -90,6 +90,12 @@ from .facts.names import Named
 CODE = "SP103"
 TITLE = "a tensor with history is carried from one iteration to the next"
 REMEDIES = ("detach", "other")
+TRIED = ("detach",)
+INSTEAD = (
+    "`retain_graph=True` would walk all earlier iterations again in every backward, until a step that has changed the weights "
+    "makes it fail."
+)
+CAUSED_BY = ("keep-history",)
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -88,6 +88,8 @@ from .facts.names import Named
 CODE = "SP106"
 TITLE = "one network's output goes through another network's backward and again through its own"
 REMEDIES = ("detach", "reorder", "recompute")
+TRIED = ("detach", "recompute", "reorder")
+INSTEAD = "`retain_graph=True` would keep the graph for a gradient that must not be used."
 
 
 def _is_foreign(meeting: Meeting, one: Pass | None) -> bool | None:

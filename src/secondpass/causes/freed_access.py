@@ -77,6 +77,8 @@ from .facts.names import Named
 CODE = "SP108"
 TITLE = "saved tensors are read after they were freed"
 REMEDIES = ("reorder", "other")
+TRIED = ("reorder", "recompute", "other")
+INSTEAD = "`retain_graph=True` would keep the buffers of the whole graph."
 
 
 def explain(meeting: Meeting) -> Finding:

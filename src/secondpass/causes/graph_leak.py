@@ -86,6 +86,9 @@ from .facts.collected import Collected, Growth, filled_at, growths, unwalked
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
 REMEDIES = ("item", "detach", "other")
+TRIED = ("item", "detach")
+CAUSED_BY = ("create-graph", "keep-history")
+CHANGES_NOTHING = True
 
 
 def diagnose(trace: Trace) -> list[Finding]:

@@ -82,6 +82,7 @@ from .facts.names import Named
 CODE = "SP104"
 TITLE = "part of the graph is built once, outside the loop, and used in every iteration"
 REMEDIES = ("recompute", "detach")
+INSTEAD = "`retain_graph=True` would go on with the value from before the first step."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -79,6 +79,8 @@ from .facts.change import Change, changes
 CODE = "SP202"
 TITLE = "a tensor that a backward needs is changed in place"
 REMEDIES = ("clone",)
+INSTEAD = "`retain_graph=True` does not help: the buffer is there, but changed."
+CAUSED_BY = ("retain-graph",)
 
 
 def diagnose(trace: Trace) -> list[Finding]:

@@ -82,6 +82,8 @@ from .missing_create_graph import taken_without
 CODE = "SP301"
 TITLE = "the loss has no history"
 REMEDIES = ("keep-history", "other")
+TRIED = ("keep-history",)
+CAUSED_BY = ("detach", "item")
 
 _HOW = {
     "detach": "`.detach()` cuts the history off",

@@ -79,6 +79,8 @@ from .facts.lines import source_of
 CODE = "SP404"
 TITLE = "gradients are wiped before the step uses them"
 REMEDIES = ("reorder",)
+CAUSED_BY = ("add-zero-grad", "reorder")
+UNTRUE_AFTER = ("step", "zero_grad")
 
 _TIMES = 3
 """Once or twice may be on purpose: a batch that is skipped, a first look."""

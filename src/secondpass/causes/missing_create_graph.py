@@ -85,6 +85,7 @@ from .facts.names import Named
 CODE = "SP109"
 TITLE = "a gradient is differentiated again but was computed without create_graph"
 REMEDIES = ("create-graph",)
+INSTEAD = "`retain_graph=True` keeps the graph, but the gradient itself still has no history."
 
 
 def taken_without(trace: Trace, later: Pass) -> Pass | None:

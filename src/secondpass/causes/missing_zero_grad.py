@@ -77,6 +77,7 @@ from .facts.lines import sources_of
 CODE = "SP403"
 TITLE = "gradients of earlier steps pile up"
 REMEDIES = ("add-zero-grad",)
+CAUSED_BY = ("combine-losses", "other", "recompute", "reorder")
 
 _TIMES = 3
 """A single time may be an accident of how gradients were looked at."""

@@ -79,6 +79,9 @@ from .facts.reads import reads_graph
 CODE = "SP402"
 TITLE = "retain_graph=True that no later pass needs"
 REMEDIES = ("drop-retain",)
+CAUSED_BY = ("create-graph", "retain-graph")
+UNTRUE_AFTER = ("backward", "grad")
+CHANGES_NOTHING = True
 
 
 def diagnose(trace: Trace) -> list[Finding]:

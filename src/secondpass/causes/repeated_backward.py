@@ -86,6 +86,7 @@ from .facts.steps import moves_between
 CODE = "SP101"
 TITLE = "the same loss goes through backward twice"
 REMEDIES = ("recompute", "other")
+INSTEAD = "`retain_graph=True` would add the same gradients a second time."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -84,6 +84,8 @@ from .facts.names import Named
 CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
 REMEDIES = ("combine-losses", "retain-graph", "reorder", "recompute")
+TRIED = ("combine-losses", "recompute", "retain-graph")
+INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep its buffers meanwhile."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -86,6 +86,8 @@ from .facts.operations import is_linear, is_view
 CODE = "SP110"
 TITLE = "freed history is walked again without an error: gradients are counted twice"
 REMEDIES = ("detach", "recompute")
+TRIED = ("detach", "recompute", "other")
+CAUSED_BY = ("retain-graph",)
 TELLS_FOR = ("graph-leak",)
 
 _TIMES = 3

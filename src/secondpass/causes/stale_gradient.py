@@ -77,6 +77,9 @@ from .facts.gradients import series
 CODE = "SP405"
 TITLE = "an old gradient is applied again after the parameters moved"
 REMEDIES = ("recompute", "other")
+CAUSED_BY = ("add-zero-grad", "combine-losses", "other", "recompute", "reorder")
+UNTRUE_AFTER = ("backward", "zero_grad")
+FEWER_STEPS = True
 
 
 def diagnose(trace: Trace) -> list[Finding]:

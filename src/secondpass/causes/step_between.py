@@ -89,6 +89,8 @@ from .facts.lines import root_text
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
 REMEDIES = ("reorder", "recompute")
+INSTEAD = "`retain_graph=True` does not help: the buffers are there, but changed."
+CAUSED_BY = ("reorder", "retain-graph")
 
 
 def diagnose(trace: Trace) -> list[Finding]:

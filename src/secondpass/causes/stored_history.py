@@ -88,6 +88,9 @@ from .facts.names import Named
 CODE = "SP107"
 TITLE = "tensors with history are stored and used again"
 REMEDIES = ("detach", "recompute")
+TRIED = ("detach", "recompute", "other")
+INSTEAD = "`retain_graph=True` would keep every stored graph alive, with weights that are gone."
+CAUSED_BY = ("keep-history",)
 
 
 def explain(meeting: Meeting) -> Finding:

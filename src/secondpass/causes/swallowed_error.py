@@ -88,6 +88,7 @@ from ..record import Finding
 CODE = "SP407"
 TITLE = "the program catches this very error and goes on"
 REMEDIES = ("recompute", "detach")
+TRIED = ("detach", "recompute", "combine-losses")
 
 
 def swallowed(finding: Finding, times: int) -> Finding:

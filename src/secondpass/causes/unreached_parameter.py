@@ -87,6 +87,8 @@ from .facts.lines import sources_of
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
 REMEDIES = ("keep-history", "reorder", "other")
+TRIED = ("reorder", "keep-history", "other")
+CAUSED_BY = ("combine-losses", "detach", "item", "other")
 
 _STEPS = 2
 

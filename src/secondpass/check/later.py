@@ -13,18 +13,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..causes import CAUSES
 from ..record import Finding
 from .ahead import Compared, open_loops
 from .machine import Loop, Machine
 
 __all__ = ["compared", "decided", "may_change"]
 
-_NEEDS = {
-    "SP402": {"backward", "grad"},
-    "SP404": {"step", "zero_grad"},
-    "SP405": {"backward", "zero_grad"},
-}
-"""Calls in a branch that would make a finding untrue."""
 _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 
 
@@ -82,7 +77,8 @@ def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
     calls = set().union(*(m.project.calls(s) for s in branch))
     if finding.code == "SP406":
         return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
-    return bool(calls & _NEEDS.get(finding.code, set()))
+    known = CAUSES.get(finding.cause)
+    return known is not None and bool(calls.intersection(known.untrue_after))
 
 
 def _empties(m: Machine, name: str, branch: list[ast.stmt]) -> bool:

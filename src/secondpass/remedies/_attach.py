@@ -11,6 +11,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from ..causes import CAUSES
 from ..record import Finding, Remedy
 from ._cached import uncached
 from ._flow import assigned_value, base_of, simple
@@ -22,29 +23,6 @@ from ._ways import Way
 __all__ = ["attach", "candidates"]
 
 _FORMS = 4
-# What else may be right for a cause, best first, beyond what the cause itself proposed: the proof decides.
-_ALSO: dict[str, tuple[str, ...]] = {
-    "repeated-backward": ("recompute", "other"),
-    "shared-forward": ("combine-losses", "recompute", "retain-graph"),
-    "carried-state": ("detach",),
-    "hoisted-forward": ("recompute", "detach"),
-    "accumulated-loss": ("other", "item", "detach", "combine-losses"),
-    "crossed-networks": ("detach", "recompute", "reorder"),
-    "stored-history": ("detach", "recompute", "other"),
-    "freed-access": ("reorder", "recompute", "other"),
-    "missing-create-graph": ("create-graph",),
-    "silent-reuse": ("detach", "recompute", "other"),
-    "step-between": ("reorder", "recompute"),
-    "inplace-change": ("clone",),
-    "lost-history": ("keep-history",),
-    "graph-leak": ("item", "detach"),
-    "needless-retain": ("drop-retain",),
-    "missing-zero-grad": ("add-zero-grad",),
-    "misplaced-zero-grad": ("reorder",),
-    "stale-gradient": ("recompute", "other"),
-    "unreached-parameter": ("reorder", "keep-history", "other"),
-    "swallowed-error": ("detach", "recompute", "combine-losses"),
-}
 
 
 def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] | None = None) -> Finding:
@@ -87,7 +65,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         asked = [r for r in asked if r.kind == "detach"] + [r for r in asked if r.kind != "detach"]
         if not asked or asked[0].kind != "detach":
             asked.insert(0, Remedy("detach", "Detach", target=finding.carrier.name, place=place))
-    for kind in _ALSO.get(finding.cause, ()):
+    known = CAUSES.get(finding.cause)
+    for kind in known.tried if known is not None else ():
         if kind not in kinds:
             name = finding.carrier.name if finding.carrier else ""
             asked.append(Remedy(kind, kind.replace("-", " ").capitalize(), target=name, place=place))

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import isclose
 
+from ..causes import CAUSES
 from ..record import Finding, Proof, Remedy
 from ._cover import untrained
 from ._flow import plain
@@ -27,24 +28,8 @@ from ._runs import Command, Run, mirror, run
 
 __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
 
-# What a kind of repair can bring about when it is the wrong one (demand 3).
-_CAUSED = {
-    "detach": {"unreached-parameter", "lost-history"},
-    "item": {"unreached-parameter", "lost-history"},
-    "retain-graph": {"needless-retain", "step-between", "silent-reuse", "inplace-change"},
-    "recompute": {"stale-gradient", "missing-zero-grad"},
-    "combine-losses": {"missing-zero-grad", "stale-gradient", "unreached-parameter"},
-    "reorder": {"missing-zero-grad", "misplaced-zero-grad", "stale-gradient", "step-between"},
-    "other": {"missing-zero-grad", "stale-gradient", "unreached-parameter"},
-    "add-zero-grad": {"misplaced-zero-grad", "stale-gradient"},
-    "keep-history": {"carried-state", "stored-history", "graph-leak"},
-    "create-graph": {"needless-retain", "graph-leak"},
-}
 _KEEPS_PASSES = {"detach", "item", "clone", "create-graph", "drop-retain", "add-zero-grad"}
 """Kinds that leave every pass where it is."""
-_STEPS_LESS = {"stale-gradient"}
-"""Causes whose repair leaves steps out."""
-_UNCHANGED = {"needless-retain", "graph-leak"}
 
 
 @dataclass
@@ -173,15 +158,13 @@ def judge(
     if any(same(finding, f, lines) for f in after.findings):
         return verdict("refuted", "the finding is still there")
     failed = before.error is not None
-    error = after.error
+    error, known = after.error, CAUSES.get(finding.cause)
     if after.outcome == "failed" and error is None and after.exit != before.exit:
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
     if after.outcome == "failed" and error is None and failed:
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
     new = [f for f in after.findings if not any(same(g, f, lines) for g in before.findings)]
-    caused = next(
-        (f for f in new if f.cause in _CAUSED.get(remedy.kind, ()) or (not failed and f.severity == "error")), None
-    )
+    caused = next((f for f in new if remedy.kind in _caused_by(f) or (not failed and f.severity == "error")), None)
     if caused is not None:
         return verdict("refuted", f"it would cause {caused.cause}: {caused.message}")
     if error is not None and after.passes < before.passes:
@@ -190,10 +173,10 @@ def judge(
         return verdict("refuted", "no pass is left")
     if remedy.kind in _KEEPS_PASSES and after.outcome == "ended" and after.passes < before.passes:
         return verdict("refuted", f"only {after.passes} of {before.passes} passes are left")
-    if after.outcome == "ended" and after.steps < before.steps and finding.cause not in _STEPS_LESS:
+    if after.outcome == "ended" and after.steps < before.steps and not (known and known.fewer_steps):
         return verdict("refuted", f"only {after.steps} of {before.steps} steps are left")
     lost = untrained(before, after, failed=failed, cut=(remedy.kind, finding.cause) == ("detach", "carried-state"))
-    if lost and finding.cause not in _STEPS_LESS:
+    if lost and not (known and known.fewer_steps):
         return verdict("refuted", lost)
     unlike = _values(finding, remedy, before, after)
     note = ""
@@ -205,6 +188,11 @@ def judge(
         if failed and again.error is None:
             note += ", and the failure comes and goes"
     return verdict("proven", _told(before, after, failed, new, not note) + note, clean=not new)
+
+
+def _caused_by(finding: Finding) -> tuple[str, ...]:
+    known = CAUSES.get(finding.cause)
+    return known.caused_by if known is not None else ()
 
 
 def _told(before: Run, after: Run, failed: bool, new: list[Finding], comparable: bool) -> str:
@@ -236,7 +224,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     """How many passes should have had the same values, if they have not; else 0 (demand 4)."""
     # Where no changed line was seen to run (it may have, in another thread), only theory can tell.
     wanted = after.untouched if after.edited else 0
-    if finding.cause in _UNCHANGED or (finding.severity == "error" and remedy.kind == "retain-graph"):
+    known = CAUSES.get(finding.cause)
+    if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
     elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):
         # The pass that freed may have been the second one over what is carried: it then had gradients that the cut takes

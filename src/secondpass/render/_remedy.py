@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from ..causes import CAUSES
 from ..record import Edit, Finding
 from ._excerpt import gutter
-from ._instead import INSTEAD
 from ._line import Line, cropped, wrap
 from ._source import Sources
 
@@ -34,7 +34,8 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
         yield from wrap(best.proof.detail or best.proof.status, width, label=best.proof.status.ljust(7))
     for other in others:
         yield from wrap(_sentence(other.title), width, label="or")
-    reasons = [_sentence(best.why, "."), INSTEAD.get(finding.cause, "")]
+    known = CAUSES.get(finding.cause)
+    reasons = [_sentence(best.why, "."), known.instead if known is not None else ""]
     if "retain_graph" in best.why or best.kind == "retain-graph":
         reasons.pop()
     if any(reasons):

@@ -14,14 +14,23 @@ _HOMES = {
     "install": "watch",
     "uninstall": "watch",
     "watch": "watch",
-    "backward": "keep",
-    "bptt": "keep",
-    "detach": "keep",
-    "grads": "keep",
-    "keep": "keep",
+    "BudgetError": "keeper",
+    "HistoryError": "keeper",
+    "KeepError": "keeper",
+    "RepeatError": "keeper",
+    "backward": "keeper",
+    "bptt": "keeper",
+    "detach": "keeper",
+    "grads": "keeper",
+    "keep": "keeper",
+    "kept": "keeper",
 }
 
 __all__ = [
+    "BudgetError",
+    "HistoryError",
+    "KeepError",
+    "RepeatError",
     "__version__",
     "backward",
     "bptt",
@@ -30,6 +39,7 @@ __all__ = [
     "grads",
     "install",
     "keep",
+    "kept",
     "uninstall",
     "watch",
 ]
@@ -39,7 +49,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES[name]}")
-    # `watch` and `keep` are folders that can be called: see `_verb`.
+    # `watch` is a folder that can be called: see `_verb`.
     return home if name == _HOMES[name] else getattr(home, name)
 
 

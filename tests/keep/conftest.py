@@ -14,27 +14,32 @@ def nothing_is_left():
     """After every test no kept call is alive, and PyTorch is as it was."""
     from torch.optim import Optimizer  # noqa: F401  (its module is only reachable once imported)
 
-    from secondpass.keep import _engine
-    from secondpass.keep._run import Run
+    from secondpass.keeper import engine
+    from secondpass.keeper.call import Call
+    from secondpass.keeper.recompute.op import Value
 
     torch.set_num_threads(1)
-    frames, runs = len(list(_engine._engine.frames)), count(Run)
+    calls, values = count(Call), count(Value)
     yield
     gc.collect()
-    assert len(list(_engine._engine.frames)) <= frames
-    assert count(Run) <= runs
-    if not frames:
-        assert not isinstance(torch.autograd._engine_run_backward, _engine._Layer)
-        assert _engine._engine.hook is None
+    assert not torch.overrides._get_current_function_mode_stack()
+    assert count(Call) <= calls
+    assert count(Value) <= values
+    if not calls:
+        assert not isinstance(torch.autograd._engine_run_backward, engine._Layer)
+        assert engine._engine.hook is None
 
 
 @pytest.fixture(autouse=True)
 def small_models_count(monkeypatch):
-    """Models are small here: what is done to large buffers shall be done to theirs, which their graphs outweigh."""
-    from secondpass.keep import _frame, _noise
+    """Models are small here: what is done to large tensors shall be done to theirs, which their graphs outweigh."""
+    from secondpass.keeper import call
+    from secondpass.keeper.budget import planner
+    from secondpass.keeper.saved import mask
 
-    monkeypatch.setattr(_noise, "_LEAST", 8)
-    monkeypatch.setattr(_frame, "_GRAPH", 0)
+    monkeypatch.setattr(mask, "LEAST", 8)
+    monkeypatch.setattr(planner, "LEAST", 8)
+    monkeypatch.setattr(call, "GRAPH", 0)
 
 
 def count(kind):

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import secondpass
 
-OPTIONS = {**POLICIES, "budget": {"budget": "40KB"}}
+OPTIONS = {**POLICIES, "budget": {"budget": "60% of full"}}
 X = torch.linspace(-1, 1, 64).reshape(8, 8)
 
 
@@ -105,7 +105,7 @@ def test_the_mode_changes_between_calls(options):
 def test_a_budget_under_offload_after_eval(options):
     """Plans know the mode."""
     model = stack(Dropping)
-    kept = secondpass.keep(model, policy="offload", budget="40KB")
+    kept = secondpass.keep(model, policy="offload", budget="80% of full")
     for training in (True, False, True, False):
         kept.train(training)
         out = kept(X)

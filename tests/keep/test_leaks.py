@@ -10,7 +10,7 @@ from test_side_effects import Block, Cache, Remembering, Stack
 
 import secondpass
 
-OPTIONS = {**POLICIES, "budget": {"budget": "60KB"}}
+OPTIONS = {**POLICIES, "budget": {"budget": "60% of full"}}
 
 
 class Holding(Block):
@@ -67,7 +67,7 @@ def test_a_cache_of_keys(options, name):
 
     example = EXAMPLES[name]
     model = example.make()
-    kept = secondpass.keep(model, **{**options, **({"budget": "600KB"} if "budget" in options else {})})
+    kept = secondpass.keep(model, **{**options, **({"budget": "60% of full"} if "budget" in options else {})})
     live = []
     for _ in range(10):
         out = kept(**example.inputs(0))

@@ -10,7 +10,7 @@ from torch import nn
 
 import secondpass
 
-OPTIONS = {**POLICIES, "budget": {"budget": "60KB"}}
+OPTIONS = {**POLICIES, "budget": {"budget": "60% of full"}}
 
 
 class Block(nn.Module):
@@ -184,7 +184,7 @@ def test_mixtral_with_router_logits(policy):
     example = EXAMPLES["mixtral"]
     model = example.make()
     again = copy.deepcopy(model)
-    kept = secondpass.keep(again, **{**POLICIES, "budget": {"budget": "600KB"}}[policy])
+    kept = secondpass.keep(again, **{**POLICIES, "budget": {"budget": "60% of full"}}[policy])
     expected = observe(model, model, example.inputs, retain=True, steps=2)
     assert differences(expected, observe(again, kept, example.inputs, retain=False, steps=2)) == []
 

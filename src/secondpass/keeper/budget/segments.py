@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Segments: the parts of a forward that are computed again one at a time.
+
+What a segment is computed from is held, so a segment should begin where little is passed on. A unit that ran is a
+segment. One that is much larger than the others, and a forward without units, is cut where the least is alive: between
+two blocks that is what one hands to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from ..recompute.op import MADE, Op, Value
+
+__all__ = ["cut"]
+
+_MOST = 48  # segments of a forward without units
+_NEAR = 1.3  # times the least that is alive nearby
+_LARGE = 2.5  # times a usual segment: it is cut
+
+
+def cut(ops: Sequence[Op], names: Sequence[str]) -> list[str]:
+    """Gives each operation (and what it makes) its segment. Returns the names of the segments."""
+    if not ops:
+        return list(names)
+    runs = _runs(ops)
+    weights = [sum(map(_weight, ops[start:stop])) for start, stop in runs]
+    alive = _alive(ops)
+    usual = [weight for (start, _), weight in zip(runs, weights, strict=True) if names[ops[start].segment]]
+    limit = _LARGE * median(usual) if len(usual) > 2 else max(1.0, sum(weights) / _MOST)
+    found: list[str] = []
+    for (start, stop), weight in zip(runs, weights, strict=True):
+        name = names[ops[start].segment]
+        pieces = [start, *(_cuts(ops, alive, start, stop, limit) if weight > limit else []), stop]
+        for number, (first, last) in enumerate(pairwise(pieces)):
+            for op in ops[first:last]:
+                op.segment = len(found)
+                for value in op.made():
+                    value.segment = len(found)
+            found.append(f"{name}[{number}]" if name and len(pieces) > 2 else name)
+    return found
+
+
+def _runs(ops: Sequence[Op]) -> list[tuple[int, int]]:
+    """Ranges of operations that belong to one run of a unit, or lie between two."""
+    borders = [0, *(i for i in range(1, len(ops)) if ops[i].segment != ops[i - 1].segment), len(ops)]
+    return list(pairwise(borders))
+
+
+def _weight(op: Op) -> int:
+    return sum(value.nbytes for value in op.made() if value.tokens)
+
+
+def _alive(ops: Sequence[Op]) -> list[int]:
+    """Bytes that are passed on into each operation and those after it: made before, and read by one of them."""
+    made = {value: place for place, op in enumerate(ops) for value in op.made()}
+    last: dict[Value, int] = {}
+    for place, op in enumerate(ops):
+        for value in op.needs():
+            last[value] = place
+    change = [0] * (len(ops) + 1)
+    for value, place in made.items():
+        if value.kind is MADE and last.get(value, place) > place:
+            change[place + 1] += value.nbytes
+            change[last[value] + 1] -= value.nbytes
+    total, found = 0, []
+    for size in change:
+        total += size
+        found.append(total)
+    return found
+
+
+def _cuts(ops: Sequence[Op], alive: Sequence[int], start: int, stop: int, limit: float) -> list[int]:
+    """Where to cut a range of operations, so that no piece is larger than the limit, if that can be had."""
+    found: list[int] = []
+    weight = 0
+    best: int | None = None
+    window = max(8, (stop - start) // _MOST)
+    for place in range(start + 1, stop):
+        weight += _weight(ops[place - 1])
+        near = min(alive[max(start + 1, place - window) : min(stop, place + window)], default=0)
+        if alive[place] <= _NEAR * near and weight >= limit / 4:
+            best = place
+        if weight >= limit / 2 and best is not None:
+            weight = sum(map(_weight, ops[best:place]))
+            found.append(best)
+            best = None
+    return found

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What belongs to one kept function across its calls: the budget, the units, the plans, and what was learned."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from . import engine
+from .budget.plan import Plan, Plans
+from .budget.settle import settle
+from .budget.size import Share, parse_budget
+from .budget.units import Units, choose_units
+from .call import Call
+from .errors import KeepError
+from .ledger import Ledger, Line, PassLine
+from .place import caller
+from .recompute.compiled import paused, watching_compiled
+from .recompute.tape import Tape
+from .saved.graph import storage_of
+from .saved.store import HOST, Store
+from .tree import tensors
+
+__all__ = ["POLICIES", "Keeper"]
+
+POLICIES = ("auto", "retain", "recompute", "offload")
+_FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+"""Modules that take another way under a function mode, where nothing is trained."""
+
+
+class _Here(threading.local):
+    calls: list[Call]
+
+    def __init__(self) -> None:
+        self.calls = []
+
+
+class Keeper:
+    """The state behind one kept function, or one kept block of code."""
+
+    def __init__(self, module: nn.Module | None, budget: Any, units: Any, policy: str, passes: int | None) -> None:
+        if policy not in POLICIES:
+            raise ValueError(f"`policy` should be one of {', '.join(POLICIES)}. (got {policy!r})")
+        if passes is not None and (isinstance(passes, bool) or not isinstance(passes, int) or passes < 1):
+            raise ValueError(f"`passes` should be a number of passes, at least 1. (got {passes!r})")
+        self.module, self.policy = module, policy
+        self._asked: int | Share | None = None
+        self.budget: int | None = None
+        """In bytes. A share of what retain_graph=True holds is known after the first forward."""
+        self.set_budget(budget)
+        self.units: Units = choose_units(module, units)
+        self.plans = Plans()
+        self.names: list[str] = [""]
+        """Of the segments of the forward that is written down."""
+        self.calls: weakref.WeakSet[Call] = weakref.WeakSet()
+        self.optimized = False
+        """An optimizer steps between the calls."""
+        self.most = 0
+        self._given = passes
+        self._learned: deque[int] = deque(maxlen=3)
+        self._here = _Here()
+        self._lock = threading.Lock()
+        self._routes = 0
+        self._surprised = False
+        self._passes: deque[PassLine] = deque(maxlen=16)
+
+    # The budget ------------------------------------------------------------------------------------------------------
+
+    @property
+    def native(self) -> bool:
+        """Everything is held by PyTorch itself."""
+        return self.policy == "retain" or (self.policy == "auto" and self._asked is None)
+
+    def set_budget(self, budget: Any) -> None:
+        """Takes effect with the next call, and at once in calls that are alive."""
+        device = next((value.device for value in self.module.parameters()), None) if self.module is not None else None
+        if budget is not None and self.policy in ("retain", "recompute"):
+            raise ValueError(f"a budget has no effect with policy={self.policy!r}: use 'auto' or 'offload'.")
+        asked = parse_budget(budget, device)
+        self._asked, self.budget = asked, None if isinstance(asked, Share) else asked
+
+    def change_budget(self, budget: Any) -> None:
+        before = self._asked, self.budget
+        was_native = self.native
+        self.set_budget(budget)
+        try:
+            for call in list(self.calls):
+                if call.store is None and not was_native == self.native and call.finished is None:
+                    raise KeepError(
+                        "this call is held by PyTorch itself: the budget can be changed when its graph is gone."
+                    )
+                if call.store is not None and call.finished is None and self.budget is not None:
+                    if call.held > self.budget:
+                        call.give_way()
+                    if call.held > self.budget:
+                        raise KeepError(
+                            f"what is alive holds {call.held} bytes and cannot be brought below {self.budget}: change the "
+                            f"budget when its graph is gone."
+                        )
+        except KeepError:
+            self._asked, self.budget = before
+            raise
+        self.plans.clear()
+
+    def resolve_budget(self, full: int) -> int | None:
+        """The budget in bytes, now that it is known what retain_graph=True would hold."""
+        if isinstance(self._asked, Share):
+            self.budget = max(1, self._asked.of(full))
+        return self.budget
+
+    # The call --------------------------------------------------------------------------------------------------------
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not wanted():
+            return function(*args, **kwargs)
+        inputs = list(tensors((args, kwargs)))
+        call = self.begin(inputs)
+        try:
+            with self.recording(call):
+                result = function(*args, **kwargs)
+        except BaseException:
+            self.abandon(call)
+            raise
+        self.end(call, result)
+        return result
+
+    def begin(self, inputs: list[torch.Tensor]) -> Call:
+        """A forward begins."""
+        self.finish_old()
+        parameters = [] if self.module is None else list(self.module.parameters())
+        store, plan = None, None
+        if not self.native and not _hooked():
+            buffers = [] if self.module is None else list(self.module.buffers())
+            on_gpu = any(value.is_cuda for value in (*parameters, *inputs)) or (
+                self.module is None and torch.cuda.is_available()
+            )
+            store = Store({storage_of(value)[0] for value in (*inputs, *buffers)}, on_gpu)
+            plan = self.plans.first()
+        call = Call(self, inputs, parameters, store, plan)
+        if store is not None:
+            self._prepare(call, store, plan)
+        return call
+
+    def _prepare(self, call: Call, store: Store, plan: Plan | None) -> None:
+        call.tape = Tape(store, call, () if plan is None else plan.steps)
+        if plan is None:
+            self.names = [""]
+            if self.policy == "offload" and self.budget is None:
+                store.action = HOST
+            if self.budget is not None:
+                call.calm = max(0, self.budget - self.others(call)) * 0.6  # gradients on their way need room too
+            elif self.policy == "recompute":
+                call.calm = 0
+        else:
+            store.places = None
+            call.follow(plan)
+
+    @contextlib.contextmanager
+    def recording(self, call: Call) -> Iterator[None]:
+        """Within, a forward runs. It is written down, if that is wanted."""
+        tape = call.tape
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_without_donations())
+            if tape is not None:
+                stack.enter_context(self._routed(call, tape))
+                stack.enter_context(watching_compiled())
+                stack.enter_context(tape)
+            self._here.calls.append(call)
+            try:
+                yield
+            finally:
+                self._here.calls.pop()
+
+    def end(self, call: Call, result: Any) -> None:
+        """The forward is over."""
+        outputs = list(tensors(result, objects=True))
+        found = call.close_call(outputs)
+        if found:
+            self.calls.add(call)
+            engine.attach(call)
+            self._settle_end(call)
+        else:
+            self._say_nothing_found(call)
+        call.close_tape()
+        self.units.warn()
+
+    def _settle_end(self, call: Call) -> None:
+        try:
+            self.settle(call)
+        except BaseException:
+            call.finish("the budget cannot be met", for_good=True)
+            call.close_tape()
+            raise
+        self.most = max(self.most, call.most)
+
+    def settle(self, call: Call) -> None:
+        """All sizes are known, or a pass begins: what stays?"""
+        store, tape = call.store, call.tape
+        if store is None or tape is None or call.settled:
+            return
+        call.settled = True
+        if tape.planned and call.plan is not None:
+            self.plans.followed(call.plan)
+            self._check_room(call)
+        elif store.places is not None and len(tape.ops) == len(tape.log):
+            settle(call, self)
+        elif self.budget is not None:
+            self._check_room(call)
+
+    def _check_room(self, call: Call) -> None:
+        """A forward that followed its plan, as far as there was one: others may have to give way."""
+        if self.budget is None:
+            return
+        expected = call.plan.peak if call.plan is not None else call.held
+        if expected + self.others(call) > self.budget:
+            self.press(call)
+
+    def abandon(self, call: Call) -> None:
+        """The forward failed."""
+        call.close_call([])
+        call.finish("its forward failed", for_good=True)
+        call.close_tape()
+
+    def _say_nothing_found(self, call: Call) -> None:
+        """Everything that was computed may have had no history, or has not been computed yet."""
+        if call.built and call.store is None and self.module is not None:
+            if any(value.requires_grad for value in self.module.parameters()):
+                warnings.warn(
+                    "secondpass.keep found no output with a history in what the kept call returned (a generator?): "
+                    "this call is not kept.",
+                    stacklevel=4,
+                )
+
+    @contextlib.contextmanager
+    def _routed(self, call: Call, tape: Tape) -> Iterator[None]:
+        """Routes the calls of some modules through here, by the attribute that `Module.compile` uses for the same end.
+
+        It covers the module's own hooks, is left out when a module is pickled, and is gone when the call is over. Units
+        are routed while a forward is written down in full: later ones know them by their operations.
+        """
+        routes: list[tuple[nn.Module, Any]] = []
+        with self._lock:
+            self._routes += 1
+            if self._routes == 1:
+                if not tape.planned:
+                    routes += [(module, _Unit(self, name)) for name, module in self.units.parts]
+                if self.module is not None:
+                    known = {id(module) for module, _ in routes}
+                    routes += [
+                        (part, _Paused(part._compiled_call_impl))
+                        for part in self.module.modules()
+                        if id(part) not in known and (isinstance(part, _FAST_PATHS) and not part.training)
+                    ]
+                replaced = [(module, module._compiled_call_impl) for module, _ in routes]
+                for module, route in routes:
+                    route.module, route.replaced = module, module._compiled_call_impl
+                    vars(module)["_compiled_call_impl"] = route
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._routes -= 1
+                for module, before in replaced if routes else ():
+                    if before is None:
+                        vars(module).pop("_compiled_call_impl", None)
+                    else:
+                        vars(module)["_compiled_call_impl"] = before
+
+    def enter_unit(self, name: str) -> Any:
+        """A unit is called: a segment begins, unless another unit is at work."""
+        calls = self._here.calls
+        tape = calls[-1].tape if calls else None
+        if tape is None or tape.planned or tape.segment and self.names[tape.segment]:
+            return None
+        self.units.ran(name)
+        self.names.append(name)
+        tape.segment = len(self.names) - 1
+        return tape
+
+    def leave_unit(self, tape: Any) -> None:
+        self.names.append("")
+        tape.segment = len(self.names) - 1
+
+    # Calls and passes ------------------------------------------------------------------------------------------------
+
+    def others(self, call: Call) -> int:
+        """Bytes that other calls hold."""
+        return sum(other.held for other in self.calls if other is not call)
+
+    def press(self, call: Call) -> None:
+        for other in list(self.calls):
+            if other is not call:
+                other.give_way()
+
+    @property
+    def passes(self) -> int | None:
+        """After how many passes a call is done with: as given, or as learned from earlier calls."""
+        if self._given is not None:
+            return self._given
+        return max(self._learned) if self._learned else None
+
+    def learn_passes(self, count: int) -> None:
+        self._learned.append(count)
+
+    def passed(self, call: Call, line: PassLine) -> None:
+        self._passes.append(line)
+        self.most = max(self.most, call.most)
+
+    def surprise(self, call: Call) -> None:
+        """A pass over a call that is over: it is right, but takes longer than it need."""
+        if self._surprised:
+            return
+        self._surprised = True
+        file, line = caller()
+        warnings.warn(
+            f"secondpass: {file}:{line} runs pass {call.passes} over a kept call whose saved tensors were let go ("
+            f"{call.finished}). They are computed again. Give `passes={call.passes}` if that many are usual.",
+            stacklevel=2,
+        )
+
+    def finish_old(self) -> None:
+        """A new call begins: older ones that have had their passes are over."""
+        for call in list(self.calls):
+            if call.finished is None and call.passes and call.passes >= (self.passes or 1):
+                call.conclude("a new call began", for_good=False)
+
+    def close(self) -> None:
+        for call in list(self.calls):
+            call.finish("it was closed", for_good=call.store is None)
+
+    def plan(self) -> Plan:
+        plan = self.plans.last
+        if plan is not None:
+            return plan
+        if not self.native:
+            raise KeepError("there is no plan yet: it is made after the first forward.")
+        lines = [line for call in self.calls for line in call.lines(0)]
+        total = sum(line.bytes for line in lines)
+        if not lines:
+            raise KeepError("there is no plan yet: it is made after the first forward.")
+        return Plan(self.budget, total, total, 0.0, tuple(_held(line) for line in lines))
+
+    def ledger(self) -> Ledger:
+        lines: list[Line] = []
+        for number, call in enumerate(sorted(self.calls, key=lambda call: call.start)):
+            lines += call.lines(number)
+        return Ledger(self.budget, self.policy, self.passes, self.most, tuple(lines), tuple(self._passes))
+
+
+def _held(line: Line) -> Any:
+    from .budget.plan import PlanLine
+
+    return PlanLine(line.unit, line.bytes, 0, 0, 0)
+
+
+class _Unit:
+    """Stands before a unit."""
+
+    module: nn.Module
+    replaced: Any
+
+    def __init__(self, keeper: Keeper, name: str) -> None:
+        self._keeper, self._name = keeper, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.replaced if self.replaced is not None else self.module._call_impl
+        tape = self._keeper.enter_unit(self._name)
+        try:
+            if self.replaced is not None:
+                with paused():
+                    return function(*args, **kwargs)
+            return function(*args, **kwargs)
+        finally:
+            if tape is not None:
+                self._keeper.leave_unit(tape)
+
+
+class _Paused:
+    """Stands before a module that must not see that it is watched."""
+
+    module: nn.Module
+    replaced: Any
+
+    def __init__(self, replaced: Any) -> None:
+        self.replaced = replaced
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.replaced if self.replaced is not None else self.module._call_impl
+        with paused():
+            return function(*args, **kwargs)
+
+
+def wanted() -> bool:
+    """Is there a graph to keep, and is nobody else tracing it?"""
+    if not torch.is_grad_enabled() or torch.is_inference_mode_enabled() or torch.compiler.is_compiling():
+        return False
+    return torch._C._functorch.peek_interpreter_stack() is None and not torch.jit.is_tracing()
+
+
+def _hooked() -> bool:
+    """Somebody else's saved-tensor hooks are at work (a checkpoint around us): the saved tensors are theirs."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+
+
+@contextlib.contextmanager
+def _without_donations() -> Iterator[None]:
+    """Regions compiled meanwhile must not reuse their saved tensors for gradients: a later pass needs them."""
+    import sys
+
+    config: Any = sys.modules.get("torch._functorch.config")
+    if config is None or not getattr(config, "donated_buffer", False):
+        yield
+        return
+    with config.patch(donated_buffer=False):
+        yield

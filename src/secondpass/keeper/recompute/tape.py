@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a forward computes, written down operation by operation while it runs.
+
+NOTE [ The tape ]
+1. The forward runs under a `TorchFunctionMode`. Each call of a function of PyTorch is an `Op`: the function, its plain
+   arguments, and from which memory its tensors came. Nothing that is computed is held by writing it down.
+2. Memory is told apart by storage. A `Value` is one state of one storage: a write makes another value. Views need no
+   operation of their own: an argument is a value, with shape, strides and offset.
+3. Storages are known by address. As long as the tape is open it holds a weak reference to each, so that no address is
+   used twice.
+4. What a node saves is packed while its operation runs, and becomes a token that names a value. A value whose operation
+   may be run again (see NOTE [ What may be run again ]) need not be held: it is computed again from values that are.
+5. What the tape did not see is held: results of other libraries' kernels, of compiled regions, of custom Functions. It
+   is told by an unknown storage, by a version that has moved, or by a history that appeared from nowhere.
+6. No code of the user's ever runs again, so nothing that it does besides computing can happen twice; and no state
+   around it matters, for all that it decided is written down.
+7. An operation that reads memory from outside of the forward, which anybody may write to, is run again only if its node
+   has saved that memory, so that PyTorch itself would refuse a pass after a write; or if that memory is a parameter
+   and the result has a history. Averages of parameters, and what teachers compute, are held.
+8. A forward that does what an earlier one did follows its plan: what is not wanted again is not even written down.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch.nn import Parameter, functional
+from torch.overrides import TorchFunctionMode
+
+from ..saved.graph import storage_of
+from ..saved.store import Store
+from .functions import PASSIVE, attention, batch_norm, draws_random_numbers, dropout, foreign, repeatable
+from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value
+from .rng import Draw
+from .state import attention_backends, autocast_now
+
+__all__ = ["Listener", "Step", "Tape"]
+
+_PLAIN = frozenset(
+    [
+        int, float, bool, str, complex, type(None), type(Ellipsis), slice, torch.dtype, torch.device, torch.layout,
+        torch.memory_format, torch.Size,
+    ]
+)  # fmt: skip
+_push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
+_pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
+_top: Callable[[bool], Any] = torch._C._autograd._top_saved_tensors_default_hooks
+_interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
+_under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
+
+
+class Step:
+    """What an earlier forward found out about one operation, and what was decided."""
+
+    __slots__ = ("func", "grad", "hold", "packs", "record", "segment", "shape")
+
+    def __init__(self, func: Any, shape: Any, segment: int) -> None:
+        self.func, self.shape, self.segment = func, shape, segment
+        self.packs: tuple[str, ...] = ()
+        """What becomes of each tensor that its nodes save."""
+        self.hold = False
+        """Its result is held although no node saved it: others are computed from it."""
+        self.record = True
+        """Somebody may want to run it again."""
+        self.grad = False
+        """See `Op.grad`."""
+
+
+class Listener(Protocol):
+    """Who wants to know how a forward goes on."""
+
+    def unpack(self, token: Saved) -> torch.Tensor: ...
+
+    def other_steps(self, number: int, func: Any, log: list[Any]) -> Sequence[Step]: ...
+
+    def grown(self) -> None: ...
+
+
+class Tape(TorchFunctionMode):
+    """Writes one forward down: see NOTE [ The tape ]."""
+
+    steps_aside = True
+    """See `compiled`."""
+
+    def __init__(self, store: Store, listener: Listener, steps: Sequence[Step]) -> None:
+        super().__init__()
+        self._store, self._listener, self._steps = store, listener, steps
+        self._unpack = listener.unpack
+        self._values: dict[int, Value] = {}
+        self._weak: list[int] = []
+        self._op: Op | None = None
+        self._step: Step | None = None
+        self._packed: set[int] = set()
+        self.log: list[tuple[Any, Any]] = []
+        """Of each operation so far: the function, and the shape of its result."""
+        self.ops: list[Op] = []
+        """Of a forward without a plan: all operations."""
+        self.segment = 0
+        self.resting = False
+        """A pass runs: what it computes is not part of the forward."""
+
+    @property
+    def planned(self) -> bool:
+        """So far this forward has done what the plan was made for."""
+        return bool(self._steps)
+
+    # Calls of functions --------------------------------------------------------------------------------------------
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if kwargs is None:
+            kwargs = {}
+        if func in PASSIVE or self.resting or _interpreter() is not None:
+            return func(*args, **kwargs)
+        number = len(self.log)
+        step = None
+        if self._steps:
+            step = self._steps[number] if number < len(self._steps) else None
+            if step is None or step.func is not func:
+                step = self._deviate(number, func)
+            if step is not None:
+                self.segment = step.segment
+                if not step.record:
+                    out = func(*args, **kwargs)
+                    self._went(step, func, out)
+                    return out
+        op = Op(func, number, self.segment)
+        given: list[tuple[torch.Tensor, Value]] = []
+        self._take_arguments(op, args, kwargs, given)
+        if op.why is None:
+            self._take_state(op, args, kwargs, given)
+        ours = _top(False) is None  # otherwise somebody else's hooks are at work: what is saved is theirs
+        before, self._op, self._step = self._op, op, step
+        timed = None if step is not None else _Timer(self._store.on_gpu)
+        if ours:
+            _push(self._pack, self._unpack)
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            if ours:
+                _pop()
+            self._op = before
+        if timed is not None:
+            op.seconds = timed.seconds()
+        self._finish(op, given, out)
+        self._went(step, func, out)
+        if step is None:
+            self.ops.append(op)
+            self._listener.grown()
+        return out
+
+    def _went(self, step: Step | None, func: Any, out: Any) -> None:
+        shape = _shape(out)
+        self.log.append((func, shape))
+        if step is not None and step.shape != shape:
+            self._deviate(len(self.log), None)
+
+    def _deviate(self, number: int, func: Any) -> Step | None:
+        """This forward does something else than the plan was made for. Perhaps another plan knows it."""
+        self._steps = self._listener.other_steps(number, func, self.log)
+        return self._steps[number] if self._steps and func is not None else None
+
+    def _take_arguments(self, op: Op, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]) -> None:
+        if op.func in batch_norm:
+            args, kwargs = self._without_statistics(op, args, kwargs)
+        op.args = [self._argument(op, value, given) for value in args]
+        if kwargs:
+            op.kwargs = {name: self._argument(op, value, given) for name, value in kwargs.items()}
+
+    def _argument(self, op: Op, value: Any, given: list[tuple[torch.Tensor, Value]]) -> Any:
+        kind = type(value)
+        if kind is torch.Tensor:
+            found = self.value_of(value)
+            given.append((value, found))
+            ref = Ref(found, value.dtype, value.shape, value.stride(), value.storage_offset(), value.requires_grad)
+            op.inputs.append(ref)
+            return ref
+        if kind is Parameter:
+            op.leaves.append((value, value._version, value.requires_grad))
+            return value
+        if kind in _PLAIN:
+            return value
+        if kind is list or kind is tuple:
+            return kind([self._argument(op, item, given) for item in value])
+        op.why = f"it was given a {kind.__name__}"
+        return None
+
+    def _without_statistics(self, op: Op, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """A norm over the batch writes to its running statistics: run again, it shall not."""
+        if op.func is functional.batch_norm:
+            training = kwargs.get("training", args[5] if len(args) > 5 else False)
+        elif op.func is functional.instance_norm:
+            training = kwargs.get("use_input_stats", args[5] if len(args) > 5 else True)
+        else:
+            op.why = "it may write to its running statistics"
+            return args, kwargs
+        if not training:
+            return args, kwargs
+        for value in (*args[1:3], kwargs.get("running_mean"), kwargs.get("running_var")):
+            if isinstance(value, torch.Tensor):
+                self.value_of(value)
+        return (
+            (*args[:1], *(None for _ in args[1:3]), *args[3:]),
+            {name: None if name in ("running_mean", "running_var") else value for name, value in kwargs.items()},
+        )
+
+    @staticmethod
+    def _take_state(op: Op, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]) -> None:
+        """What a function depends on besides its arguments."""
+        if _under_autocast():
+            op.autocast = autocast_now()
+        if op.func in attention:
+            op.backends = attention_backends()
+        if given and draws_random_numbers(op.func, args, kwargs):
+            op.draw = Draw(given[0][0].device)
+
+    # Values --------------------------------------------------------------------------------------------------------
+
+    def value_of(self, tensor: torch.Tensor) -> Value:
+        """The value that a tensor lies in. See NOTE [ The tape ] 5."""
+        try:
+            storage = tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):
+            return self._opaque(tensor)
+        key, version = storage._cdata, tensor._version
+        found = self._values.get(key)
+        if found is not None and found.version == version and (found.requires_grad or not tensor.requires_grad):
+            return found
+        found = self._new(key, storage, version)
+        base = tensor._base if tensor._is_view() else tensor
+        found.kind, found.requires_grad = PARAMETER if type(base) is Parameter else GIVEN, True
+        return found
+
+    def _opaque(self, tensor: torch.Tensor) -> Value:
+        """It has no storage of its own (sparse, wrapped): it is held as it is."""
+        found = Value(self._store, 0, tensor._version, 0, self.segment)
+        found.kind, found.requires_grad = GIVEN, True
+        return found
+
+    def _new(self, key: int, storage: torch.UntypedStorage, version: int) -> Value:
+        found = Value(self._store, key, version, storage.nbytes(), self.segment)
+        if key not in self._values:
+            self._weak.append(storage._weak_ref())
+        self._values[key] = found
+        return found
+
+    def _pack(self, tensor: torch.Tensor) -> Saved:
+        """A node saves a tensor."""
+        op, step = self._op, self._step
+        assert op is not None
+        number, op.packs = op.packs, op.packs + 1
+        key, _ = storage_of(tensor)
+        value = self._values.get(key)
+        if key == 0:
+            value = self._opaque(tensor)
+        elif value is None or value.version != tensor._version:
+            base = tensor._base if tensor._is_view() else tensor
+            if type(base) is Parameter:
+                value = self.value_of(tensor)
+            else:
+                value = self._new(key, tensor.untyped_storage(), tensor._version)
+                value.op, value.slot, value.requires_grad = op, ("pack", number), tensor.requires_grad
+                op.results.append(weakref.ref(value))
+        self._packed.add(id(value))
+        action = step.packs[number] if step is not None and number < len(step.packs) else None
+        return self._store.save(value, tensor, op, number, action)
+
+    # After a call --------------------------------------------------------------------------------------------------
+
+    def _finish(self, op: Op, given: list[tuple[torch.Tensor, Value]], out: Any) -> None:
+        """The function has returned: what has it made, and can it be run again?"""
+        if op.draw is not None:
+            op.draw.done()
+        grad = False
+        for number, (tensor, value) in enumerate(given):
+            if tensor._version != value.version and value.key:
+                grad |= tensor.requires_grad
+                self._written(op, number, tensor, value)
+        for number, tensor in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
+            if isinstance(tensor, torch.Tensor):
+                grad |= tensor.requires_grad
+                self._returned(op, number, tensor)
+        if foreign(op.func):
+            for _, value in given:  # it may have written there, without a version that tells so
+                self._values.pop(value.key, None)
+        if op.results:
+            why = op.why or self._objection(op, grad)
+            if why is not None:
+                op.give_up(why)
+            else:
+                op.grad = self._step is not None and self._step.grad
+                self._find_casts(op)
+                for tensor, value in given:
+                    if value.kind is not MADE:
+                        self._store.hold_source(value, tensor)
+        self._store.done(op, self._step is not None and self._step.hold, out)
+        self._packed.clear()
+
+    def _written(self, op: Op, number: int, tensor: torch.Tensor, old: Value) -> None:
+        new = self._values.get(old.key)
+        if new is None or new.version != tensor._version:
+            new = self._new(old.key, tensor.untyped_storage(), tensor._version)
+            op.results.append(weakref.ref(new))
+        new.op, new.slot, new.requires_grad = op, ("arg", number), tensor.requires_grad
+        old.written = op.writes = True
+        if old.kind is not MADE:
+            op.why = "it writes to memory that cannot be made again"
+
+    def _returned(self, op: Op, number: int, tensor: torch.Tensor) -> None:
+        try:
+            storage = tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):
+            op.why = "it returns a tensor without memory of its own"
+            return
+        key = storage._cdata
+        value = self._values.get(key)
+        if value is not None and value.version == tensor._version:
+            if value.op is op and value.slot[0] == "pack":
+                value.slot = ("out", number)
+                value.requires_grad |= tensor.requires_grad
+            return
+        value = self._new(key, storage, tensor._version)
+        value.op, value.slot, value.requires_grad = op, ("out", number), tensor.requires_grad
+        op.results.append(weakref.ref(value))
+
+    def _objection(self, op: Op, grad: bool) -> str | None:
+        """See NOTE [ What may be run again ] and NOTE [ The tape ] 7."""
+        if not op.inputs and not op.leaves:
+            return "it is made from nothing"
+        if not repeatable(op.func, self._store.on_gpu):
+            return f"`{getattr(op.func, '__name__', op.func)}` is not known to give the same result again"
+        if not grad and (op.leaves or any(ref.value.kind in (GIVEN, PARAMETER) for ref in op.inputs)):
+            return "it is computed from memory that anybody may write to"
+        if any(ref.value.kind is GIVEN and id(ref.value) not in self._packed for ref in op.inputs):
+            return "it is computed from memory that anybody may write to"
+        if any(leaf._version != version for leaf, version, _ in op.leaves):
+            return "it writes to a parameter"
+        return self._find_noise(op) if op.func is dropout else None
+
+    @staticmethod
+    def _find_noise(op: Op) -> str | None:
+        """Run again, a dropout would draw other numbers: it is computed from the noise that its node has saved."""
+        found = [value for value in op.made() if value.slot[0] == "pack"]
+        if len(found) != 1 or op.writes or op.packs != 1 or found[0].data is None:
+            return "its noise is not known"
+        (value,), data = found, found[0].data
+        value.op, value.kind, value.why = None, SOURCE, "noise"
+        op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), False)
+        op.results = [result for result in op.results if result() is not value]
+        return None
+
+    @staticmethod
+    def _find_casts(op: Op) -> None:
+        """What a function has cast for itself under autocast need not be computed by all of the function."""
+        if op.autocast is None or op.noise is not None:
+            return
+        for value in list(op.made()):
+            if value.slot[0] == "pack" and value.data is not None:
+                cast = op.cast_to(value, value.data.dtype)
+                if cast is not None:
+                    value.op, value.slot = cast, ("out", 0)
+                    cast.results.append(weakref.ref(value))
+                    op.results = [result for result in op.results if result() is not value]
+
+    def close(self) -> None:
+        """The forward is over. Addresses mean nothing from here on."""
+        self._values.clear()
+        for weak in self._weak:
+            torch.UntypedStorage._free_weak_ref(weak)
+        self._weak.clear()
+        self.ops.clear()
+
+
+class _Timer:
+    def __init__(self, on_gpu: bool) -> None:
+        self._start: float | torch.cuda.Event = time.perf_counter()
+        if on_gpu:
+            self._start = torch.cuda.Event(enable_timing=True)
+            self._start.record()
+
+    def seconds(self) -> Any:
+        if isinstance(self._start, float):
+            return time.perf_counter() - self._start
+        end = torch.cuda.Event(enable_timing=True)
+        end.record()
+        return self._start, end
+
+
+def _shape(out: Any) -> Any:
+    if isinstance(out, torch.Tensor):
+        return out.shape
+    if isinstance(out, (tuple, list)) and out and isinstance(out[0], torch.Tensor):
+        return out[0].shape
+    return None

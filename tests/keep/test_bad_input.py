@@ -10,8 +10,8 @@ import zoo
 from torch import nn
 
 import secondpass
-from secondpass.keep import BudgetError, RepeatError
-from secondpass.keep._budget import parse_budget, readable
+from secondpass import BudgetError
+from secondpass.keeper.budget.size import parse_budget, readable
 
 
 def network(block=zoo.Plain):

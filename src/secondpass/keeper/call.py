@@ -17,19 +17,19 @@ from __future__ import annotations
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import ddp
 from .budget.plan import Plan
-from .errors import changed
+from .errors import changed, freed
 from .ledger import Line, PassLine
 from .place import caller
-from .recompute.op import MADE, Saved, Value
+from .recompute.op import Saved, Value
 from .recompute.replay import closure
-from .recompute.tape import Step, Tape
+from .recompute.tape import Script, Tape
 from .recompute.verify import verify
 from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Call"]
 
 GRAPH = 1300  # bytes of a node and its tensors for each saved tensor on a CPU, besides what is in it
+_STEPPED = "an optimizer changed its parameters"
 _LONG = 64  # operations: where a forward runs out of room, nothing is let go that takes more of them
 
 
@@ -57,17 +58,17 @@ class Call(Region):
     ) -> None:
         self._keeper = weakref.ref(keeper)
         self.store, self.plan = store, plan
-        self.versions = [(value, value._version) for value in parameters if value.requires_grad]
-        """The parameters that learn."""
+        self._parameters = parameters
+        """Of the model. Those that learn, and do so in this call, decide when no pass can be right any more."""
         self._stepped: set[int] = set()
         """Those that an optimizer has changed, whether their versions tell so or not."""
-        self.own = {storage_of(value)[0] for value in (*parameters, *inputs)}
+        self._inputs = {storage_of(value)[0] for value in inputs}
         self.tape: Tape | None = None
         self.passes = 0
         self.in_pass = 0
         self._started = 0.0
         self.finished: str | None = None
-        self.names: Sequence[str] = ("",)
+        self.names: list[str] = [""]
         """Of the segments."""
         self.result_bytes = 0
         self.native = 0
@@ -85,6 +86,11 @@ class Call(Region):
     @property
     def keeper(self) -> Keeper | None:
         return self._keeper()
+
+    @property
+    def own(self) -> set[int]:
+        """The memory of parameters and arguments, which is there in any case."""
+        return self._inputs.union(storage_of(value)[0] for value in self._parameters)
 
     @property
     def held(self) -> int:
@@ -107,24 +113,30 @@ class Call(Region):
             self.fetch()
         return self.store.read(token)
 
-    def other_steps(self, number: int, func: Any, log: list[Any]) -> Sequence[Step]:
+    def other_script(self, log: list[Any], func: Any) -> Script | None:
         """The forward does not follow its plan."""
         keeper, self.plan = self.keeper, None
-        if keeper is not None:
-            self.plan = keeper.plans.find(log, func)
-            if self.plan is None and keeper.budget is not None:
-                self.calm = 0.6 * max(0, keeper.budget - keeper.others(self))
+        if keeper is None:
+            return None
+        self.plan = keeper.plans.find(log, func)
         if self.plan is None:
-            return ()
+            if keeper.budget is not None:
+                self.calm = 0.6 * max(0, keeper.budget - keeper.others(self))
+            return None
         self.follow(self.plan)
-        return self.plan.steps
+        return self.plan.script(bool(keeper.steps_between))
 
     def follow(self, plan: Plan) -> None:
         """Does what was decided for forwards like this one."""
         store = self.store
         assert store is not None
-        self.names, self.native = plan.names, plan.native
+        self.names, self.native, self.result_bytes = list(plan.names), plan.native, plan.results
         store.lean, store.splits, store.anchors = plan.lean, plan.splits, plan.anchors
+
+    def begin_segment(self, name: str) -> None:
+        assert self.tape is not None
+        self.names.append(name)
+        self.tape.segment = len(self.names) - 1
 
     def grown(self) -> None:
         """Another operation of a forward without a plan is over: is there still room?"""
@@ -136,19 +148,23 @@ class Call(Region):
             self._send_away(target)
         else:
             keeper.press(self)
-            self._make_room(target)
+            self._make_room(target, spare_unit=True)
+            if keeper.budget is not None and store.held + store.largest > keeper.budget:
+                self._make_room(target, spare_unit=False)
         if store.held > target:
-            self.calm = 1.1 * store.held  # it is as it is: look again when there is more
+            self.calm = max(self.calm, 1.05 * store.held)  # it is as it is: look again when there is more
 
-    def _make_room(self, target: int) -> None:
+    def _make_room(self, target: int, spare_unit: bool) -> None:
         """Lets go of what was saved first, as far as it takes few operations to compute it again."""
         store, tape = self.store, self.tape
         assert store is not None and tape is not None
         for value in list(store.values()):
             if store.held <= target:
                 return
-            if value.segment != tape.segment or not tape.segment:  # a unit at work is left alone
-                self._let_go(value, short=True)
+            if value.anchor or (spare_unit and value.segment == tape.segment and tape.segment):
+                continue
+            if not self._let_go(value, short=True) and value.why == "noise":
+                store.to_bits(value)
 
     def _send_away(self, target: int) -> None:
         store = self.store
@@ -156,22 +172,30 @@ class Call(Region):
         for value in list(store.values()):
             if store.held <= target:
                 break
-            store.to_host(value)
+            if value.why != "noise" or not store.to_bits(value):
+                store.to_host(value)
         store.depart()
 
     def _let_go(self, value: Value, short: bool = False) -> bool:
         store = self.store
         assert store is not None
-        if value.op is None or value.kind is not MADE or value.written or not value.counted or not value.here:
+        if not value.droppable or not value.here:
             return False
         if short:
             ops = closure([value])
             if ops is None or len(ops) > _LONG:
                 return False
-        if not verify(store, value):
-            return False
-        store.drop(value)
-        return True
+        op, known = value.op, value.trusted
+        assert op is not None
+        same = verify(store, value)
+        if not known and self.plan is not None:
+            # Later calls need not compare again.
+            step = self.plan.steps[op.number]
+            step.solid |= not same
+            step.trusted = same and all(made.trusted for made in op.made() if made.tokens)
+        if same:
+            store.drop(value)
+        return same
 
     @property
     def most(self) -> int:
@@ -189,9 +213,10 @@ class Call(Region):
         store = self.store
         if store is not None:
             store.depart()
-            keys = {value.key for value in store.values()}
-            sizes = dict(map(storage_of, outputs))
-            self.result_bytes = sum(size for key, size in sizes.items() if key not in keys and key not in self.own)
+            if self.plan is None:
+                keys = {value.key for value in store.values()}
+                sizes = dict(map(storage_of, outputs))
+                self.result_bytes = sum(size for key, size in sizes.items() if key not in keys and key not in self.own)
             found = found or store.tokens > 0
         return found
 
@@ -213,7 +238,6 @@ class Call(Region):
             keeper.settle(self)
         store.turn += 1
         store.operations, store.seconds = 0, 0.0
-        store.leaving = self.finished is None and expected == self.passes and not self.open
         copies = store.copies()
         if copies:
             store.traffic.begin(copies, more=expected is not None and self.passes < expected)
@@ -251,6 +275,8 @@ class Call(Region):
         if expected is not None and self.passes > expected:
             keeper.learn_passes(self.passes)
         if self.finished is None and expected is not None and self.passes >= expected and not self.open:
+            if keeper.steps_between:
+                return  # the optimizer's step will do it
             self.finish(f"pass {self.passes} was the last one of earlier calls")
 
     # The end -------------------------------------------------------------------------------------------------------
@@ -262,21 +288,24 @@ class Call(Region):
             return
         self.finished = why
         if store is None:
-            free(self.nodes(), lambda: changed(why, None, None))
+            free(self.nodes(), _error(why))
         elif for_good:
-            store.free(why)
+            store.free(_error(why))
         else:
             self.give_way(everything=True)
 
     def give_way(self, everything: bool = False) -> None:
         """Others need the room: what can be computed again goes, all of it or what lies inside of segments."""
         store = self.store
-        if store is None or self.in_pass or self.open:
-            return
-        for value in list(store.values()):
-            if value.host is None and value.counted and (everything or not value.anchor):
-                if not self._let_go(value) and value.why == "noise":
-                    store.to_bits(value)
+        if store is None or self.in_pass or self.open or not store.lock.acquire(blocking=False):
+            return  # somebody is at work with it, in another thread
+        try:
+            for value in list(store.values())[::-1]:  # what it is compared by is then still here
+                if value.host is None and value.counted and (everything or not value.anchor):
+                    if not self._let_go(value) and value.why == "noise":
+                        store.to_bits(value)
+        finally:
+            store.lock.release()
 
     def conclude(self, why: str, for_good: bool) -> None:
         """As `finish`, and the number of passes it had is what later calls may expect."""
@@ -288,24 +317,22 @@ class Call(Region):
     def stepped(self, parameters: dict[int, bool]) -> None:
         """An optimizer has made a step: no pass that needs the old parameters can be right any more.
 
-        Versions tell which it has changed, but fused optimizers and those that write to `.data` move none. So whatever
-        had a gradient counts as changed.
+        Versions would tell which it has changed, but fused optimizers and those that write to `.data` move none. So
+        whatever had a gradient counts as changed.
         """
-        if self.finished is not None and (self.store is None or self.store.dead is not None):
+        store = self.store
+        if self.finished is not None and (store is None or store.dead is not None):
             return
-        mine = [value for value, version in self.versions if self._changed_by(value, version, parameters)]
-        self._stepped.update(map(id, mine))
-        if mine and len(self._stepped) == len(self.versions):
+        changed_ones = {key for key, had_gradient in parameters.items() if had_gradient}
+        if store is not None:
+            store.stepped |= changed_ones
+        self._stepped |= changed_ones
+        learning = [id(value) for value in self._parameters if value.requires_grad]
+        if learning and changed_ones.intersection(learning) and self._stepped.issuperset(learning):
             keeper = self.keeper
-            if keeper is not None:
-                keeper.optimized = True
-            self.conclude("an optimizer changed its parameters", for_good=True)
-        elif mine and self.store is not None:
-            self.store.stepped.update(map(id, mine))
-
-    @staticmethod
-    def _changed_by(value: torch.Tensor, version: int, parameters: dict[int, bool]) -> bool:
-        return id(value) in parameters and (value._version != version or parameters[id(value)])
+            if keeper is not None and keeper.steps_between is None:
+                keeper.steps_between = True
+            self.conclude(_STEPPED, for_good=True)
 
     # The ledger ----------------------------------------------------------------------------------------------------
 
@@ -354,3 +381,10 @@ class Call(Region):
             worst = max(reasons, key=reasons.__getitem__)
             why += "" if worst == "noise" else f"; held because {worst}"
         return Line(number, name, state, total, held, host, why)
+
+
+def _error(why: str) -> Callable[[], RuntimeError]:
+    """What a pass is told that comes after the end."""
+    if why == _STEPPED:
+        return lambda: changed("a parameter", None, None)
+    return lambda: freed(f"The kept call is over: {why}.")

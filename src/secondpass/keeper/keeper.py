@@ -32,8 +32,27 @@ from .tree import tensors
 __all__ = ["POLICIES", "Keeper"]
 
 POLICIES = ("auto", "retain", "recompute", "offload")
+_LOOK = 16  # calls after which a model is looked at again: parts may have been replaced
 _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
 """Modules that take another way under a function mode, where nothing is trained."""
+
+
+class _Parts:
+    """What a model is made of."""
+
+    def __init__(self, module: nn.Module | None) -> None:
+        modules = [] if module is None else list(module.modules())
+        self.calls = 0
+        self.parameters = list(
+            {id(v): v for part in modules for v in part._parameters.values() if v is not None}.values()
+        )
+        self.buffers = [value for part in modules for value in part._buffers.values() if value is not None]
+        self.fast_paths = [part for part in modules if isinstance(part, _FAST_PATHS)]
+        self._on_gpu = any(value.is_cuda for value in self.parameters)
+        self._known = module is not None
+
+    def on_gpu(self, inputs: list[torch.Tensor]) -> bool:
+        return self._on_gpu or any(v.is_cuda for v in inputs) or (not self._known and torch.cuda.is_available())
 
 
 class _Here(threading.local):
@@ -58,11 +77,9 @@ class Keeper:
         self.set_budget(budget)
         self.units: Units = choose_units(module, units)
         self.plans = Plans()
-        self.names: list[str] = [""]
-        """Of the segments of the forward that is written down."""
         self.calls: weakref.WeakSet[Call] = weakref.WeakSet()
-        self.optimized = False
-        """An optimizer steps between the calls."""
+        self.steps_between: bool | None = None
+        """An optimizer steps between any two calls. None as long as nobody knows."""
         self.most = 0
         self._given = passes
         self._learned: deque[int] = deque(maxlen=3)
@@ -70,6 +87,7 @@ class Keeper:
         self._lock = threading.Lock()
         self._routes = 0
         self._surprised = False
+        self._known_parts: _Parts | None = None
         self._passes: deque[PassLine] = deque(maxlen=16)
 
     # The budget ------------------------------------------------------------------------------------------------------
@@ -135,24 +153,26 @@ class Keeper:
     def begin(self, inputs: list[torch.Tensor]) -> Call:
         """A forward begins."""
         self.finish_old()
-        parameters = [] if self.module is None else list(self.module.parameters())
+        parts = self._parts()
         store, plan = None, None
         if not self.native and not _hooked():
-            buffers = [] if self.module is None else list(self.module.buffers())
-            on_gpu = any(value.is_cuda for value in (*parameters, *inputs)) or (
-                self.module is None and torch.cuda.is_available()
-            )
-            store = Store({storage_of(value)[0] for value in (*inputs, *buffers)}, on_gpu)
+            store = Store({storage_of(value)[0] for value in inputs}, parts.buffers, parts.on_gpu(inputs))
             plan = self.plans.first()
-        call = Call(self, inputs, parameters, store, plan)
+        call = Call(self, inputs, parts.parameters, store, plan)
         if store is not None:
             self._prepare(call, store, plan)
         return call
 
+    def _parts(self) -> _Parts:
+        """What the model is made of, looked up now and then: to look takes as long as a small layer."""
+        if self._known_parts is None or self._known_parts.calls >= _LOOK:
+            self._known_parts = _Parts(self.module)
+        self._known_parts.calls += 1
+        return self._known_parts
+
     def _prepare(self, call: Call, store: Store, plan: Plan | None) -> None:
-        call.tape = Tape(store, call, () if plan is None else plan.steps)
+        call.tape = Tape(store, call, None if plan is None else plan.script(bool(self.steps_between)))
         if plan is None:
-            self.names = [""]
             if self.policy == "offload" and self.budget is None:
                 store.action = HOST
             if self.budget is not None:
@@ -207,13 +227,14 @@ class Keeper:
         if store is None or tape is None or call.settled:
             return
         call.settled = True
-        if tape.planned and call.plan is not None:
-            self.plans.followed(call.plan)
-            self._check_room(call)
-        elif store.places is not None and len(tape.ops) == len(tape.log):
-            settle(call, self)
-        elif self.budget is not None:
-            self._check_room(call)
+        with store.lock:
+            if tape.planned and call.plan is not None:
+                self.plans.followed(call.plan)
+                self._check_room(call)
+            elif store.places is not None and len(tape.ops) == tape.number:
+                settle(call, self)
+            elif self.budget is not None:
+                self._check_room(call)
 
     def _check_room(self, call: Call) -> None:
         """A forward that followed its plan, as far as there was one: others may have to give way."""
@@ -252,13 +273,9 @@ class Keeper:
             if self._routes == 1:
                 if not tape.planned:
                     routes += [(module, _Unit(self, name)) for name, module in self.units.parts]
-                if self.module is not None:
-                    known = {id(module) for module, _ in routes}
-                    routes += [
-                        (part, _Paused(part._compiled_call_impl))
-                        for part in self.module.modules()
-                        if id(part) not in known and (isinstance(part, _FAST_PATHS) and not part.training)
-                    ]
+                known = {id(module) for module, _ in routes}
+                fast = [part for part in self._parts().fast_paths if id(part) not in known and not part.training]
+                routes += [(part, _Paused()) for part in fast]
                 replaced = [(module, module._compiled_call_impl) for module, _ in routes]
                 for module, route in routes:
                     route.module, route.replaced = module, module._compiled_call_impl
@@ -274,20 +291,14 @@ class Keeper:
                     else:
                         vars(module)["_compiled_call_impl"] = before
 
-    def enter_unit(self, name: str) -> Any:
+    def enter_unit(self, name: str) -> Call | None:
         """A unit is called: a segment begins, unless another unit is at work."""
-        calls = self._here.calls
-        tape = calls[-1].tape if calls else None
-        if tape is None or tape.planned or tape.segment and self.names[tape.segment]:
+        call = self._here.calls[-1] if self._here.calls else None
+        if call is None or call.tape is None or call.tape.planned or call.names[call.tape.segment]:
             return None
         self.units.ran(name)
-        self.names.append(name)
-        tape.segment = len(self.names) - 1
-        return tape
-
-    def leave_unit(self, tape: Any) -> None:
-        self.names.append("")
-        tape.segment = len(self.names) - 1
+        call.begin_segment(name)
+        return call
 
     # Calls and passes ------------------------------------------------------------------------------------------------
 
@@ -327,9 +338,11 @@ class Keeper:
         )
 
     def finish_old(self) -> None:
-        """A new call begins: older ones that have had their passes are over."""
+        """A new call begins: older ones of this thread that have had their passes are over."""
+        thread = threading.get_ident()
         for call in list(self.calls):
-            if call.finished is None and call.passes and call.passes >= (self.passes or 1):
+            if call.finished is None and call.thread == thread and call.passes and call.passes >= (self.passes or 1):
+                self.steps_between = False
                 call.conclude("a new call began", for_good=False)
 
     def close(self) -> None:
@@ -372,15 +385,15 @@ class _Unit:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.replaced if self.replaced is not None else self.module._call_impl
-        tape = self._keeper.enter_unit(self._name)
+        call = self._keeper.enter_unit(self._name)
         try:
             if self.replaced is not None:
                 with paused():
                     return function(*args, **kwargs)
             return function(*args, **kwargs)
         finally:
-            if tape is not None:
-                self._keeper.leave_unit(tape)
+            if call is not None:
+                call.begin_segment("")
 
 
 class _Paused:
@@ -388,9 +401,6 @@ class _Paused:
 
     module: nn.Module
     replaced: Any
-
-    def __init__(self, replaced: Any) -> None:
-        self.replaced = replaced
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.replaced if self.replaced is not None else self.module._call_impl

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..recompute.tape import Step
+from ..recompute.tape import Script, Step
 from .size import readable
 
 __all__ = ["Plan", "PlanLine", "Plans"]
@@ -42,17 +42,27 @@ class Plan:
     """The time that computing again is expected to add to each pass."""
     lines: tuple[PlanLine, ...]
     steps: Sequence[Step] = field(repr=False, default=())
+    needed: Sequence[bool] = field(repr=False, default=())
+    """Which steps the plan will want to run again."""
+    possible: Sequence[bool] = field(repr=False, default=())
+    """Which steps can be run again without holding more for it."""
     log: Sequence[Any] = field(repr=False, default=())
     """Each operation's function, and the shape of its result: what the plan was made for."""
     reserve: int = field(repr=False, default=0)
     lean: bool = field(repr=False, default=False)
     splits: dict[int, int] = field(repr=False, default_factory=dict)
+    results: int = field(repr=False, default=0)
+    """Bytes of results that no node has saved."""
     native: int = field(repr=False, default=0)
     """Bytes that PyTorch's own nodes hold."""
     names: Sequence[str] = field(repr=False, default=())
     """Of the segments."""
     anchors: frozenset[tuple[int, int]] = field(repr=False, default=frozenset())
     """What other segments are computed from: operation, and number among what it saved."""
+
+    def script(self, optimized: bool) -> Script:
+        """See NOTE [ Settling ] 4."""
+        return Script(self.steps, self.needed if optimized else self.possible)
 
     @property
     def held(self) -> int:

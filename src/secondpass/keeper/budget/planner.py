@@ -23,15 +23,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..recompute.functions import HEAVY
+from ..recompute.functions import traits
 from ..recompute.op import MADE, PARAMETER, Op, Value
 from ..recompute.replay import closure
 from ..saved.mask import LEAST, bits_of
 
 __all__ = ["Choice", "Planner"]
 
-_INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 _FEW = 8  # operations that may compute an anchor
+_QUICK = 3  # operations that a cheap value takes at most
 _CALL = 4e-6  # seconds: what running any operation takes at least
 
 
@@ -92,10 +92,8 @@ class Planner:
         return found
 
     def _may_drop(self, value: Value) -> bool:
-        if value.op is None or value.kind is not MADE or value.written or value.counted <= 0:
+        if not value.droppable:
             return False
-        if value.slot[0] == "pack" and _INSIDE * value.nbytes < max((ref.value.nbytes for ref in value.op.inputs), default=0):
-            return False  # statistics and seeds
         ops = closure([value], lambda other: self.present(other, frozenset()))
         return ops is not None
 
@@ -137,12 +135,12 @@ class Planner:
         largest = max((value.counted for value in self.values), default=0)
         edge = max((value.counted for value in self._anchors), default=0)
         weight = max((leaf.nbytes for op in self._ops for leaf, _, learns in op.leaves if learns), default=0)
-        cheap = max((v.counted for v in self.values if v.op is not None and v.op.func not in HEAVY), default=0)
+        cheap = max((v.counted for v in self.values if v.op is not None and not traits(v.op.func).heavy), default=0)
         return max(2 * largest + edge, largest + (cheap if lean else 0) + weight + 2 * edge)
 
     def _base(self, dropped: frozenset[Value]) -> int:
         """What is held for all passes."""
-        bits = {value: bits_of(value.nbytes, _dtype(value)) for value in self.bits}
+        bits = {value: bits_of(value.nbytes, value.dtype) for value in self.bits}
         held = sum(bits.get(value, value.counted) for value in self.values if value not in dropped)
         return self.fixed + held + sum(value.nbytes for value in self.bridges(dropped))
 
@@ -165,8 +163,9 @@ class Planner:
         found: set[Value] = set()
         for value in sorted(dropped, key=_number):
             ops = closure([value], lambda other: self.present(other, found))
-            if ops is not None and value.slot[0] != "pack" and not any(op.func in HEAVY for op in ops):
-                found.add(value)
+            if ops is not None and value.slot[0] != "pack" and len(ops) <= _QUICK:
+                if not any(traits(op.func).heavy for op in ops):
+                    found.add(value)
         return frozenset(found)
 
     def _middle(self, segment: int, dropped: frozenset[Value], cheap: frozenset[Value]) -> int:
@@ -228,7 +227,7 @@ class Planner:
 
         def price(value: Value) -> float | None:
             ops = self._needed([value], dropped)
-            if value in self._anchors and (len(ops) > _FEW or any(op.func in HEAVY for op in ops)):
+            if value in self._anchors and (len(ops) > _FEW or any(traits(op.func).heavy for op in ops)):
                 return None
             return cost([op for op in ops if op not in run]) / value.counted
 
@@ -369,14 +368,6 @@ def _number(value: Value) -> int:
     return 0 if value.op is None else value.op.number
 
 
-def _dtype(value: Value) -> Any:
-    assert value.data is not None
-    return value.data.dtype
-
-
 def _two_valued(value: Value) -> bool:
-    data = value.data
-    if data is None:
-        return False
-    count = data.numel()
-    return count >= LEAST and count % 8 == 0 and count * data.element_size() == value.nbytes
+    count = value.nbytes // value.dtype.itemsize
+    return value.dense and count >= LEAST and count % 8 == 0

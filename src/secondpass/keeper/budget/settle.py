@@ -45,8 +45,11 @@ def settle(call: Call, keeper: Keeper) -> None:
     """See NOTE [ Settling ]."""
     store, tape = call.store, call.tape
     assert store is not None and tape is not None and store.places is not None
-    call.names = cut(tape.ops, keeper.names)
+    call.names = cut(tape.ops, call.names)
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
+    for number, _, value in reversed(places):
+        if value.kind is not MADE:
+            value.segment = tape.ops[number].segment
     call.native = _pin_native(call, places)
     costs = _costs(tape.ops, store.on_gpu)
     others = keeper.others(call)
@@ -73,7 +76,7 @@ def _pin_native(call: Call, places: list[Place]) -> int:
     mine = set()
     for _, _, value in places:
         mine.add(value.key)
-        if value.key in found and value.counted and value.op is not None:
+        if value.key in found and value.counted and value.op is not None and value.here:
             value.op, value.why = None, "a node that keep did not see holds it too"
     return sum(size for key, size in found.items() if key not in mine and key not in call.own)
 
@@ -115,7 +118,7 @@ def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[
 def _offload(planner: Planner, keeper: Keeper, budget: int | None, actions: dict[Value, str]) -> None:
     movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
     movable = [value for value in movable if value not in set(planner.bits)]
-    bits = sum(bits_of(value.nbytes, value.data.dtype) for value in planner.bits if value.data is not None)
+    bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)
     if budget is not None:
         if planner.measure(frozenset(), lean=False, split=False).peak + sum(v.counted for v in planner.bits) <= budget:
             return
@@ -194,13 +197,10 @@ def _plan(
     for value in planner.bridges(dropped):
         if value.op is not None:
             steps[value.op.number].hold = True
-    wanted = _wanted(tape.ops, run, steps, places) if keeper.optimized or keeper.policy == "offload" else None
+    wanted = _wanted(tape.ops, run, steps, places)
     for op, step in zip(tape.ops, steps, strict=True):
         step.grad = op.grad
-        if wanted is not None:
-            step.record = op.number in wanted
-        elif op not in run and not any(action is not HOLD for action in step.packs):
-            step.record = not _needs_more(op)
+        step.trusted = op in run
     peak = planner.measure(frozenset(), False, False).peak if choice is None else choice.peak
     return Plan(
         budget=keeper.budget,
@@ -209,11 +209,14 @@ def _plan(
         seconds=0.0 if choice is None else choice.seconds,
         lines=_lines(call, planner, actions),
         steps=steps,
+        needed=tuple(op.number in wanted for op in tape.ops),
+        possible=tuple(op.number in wanted or not _needs_more(op) for op in tape.ops),
         log=tuple(tape.log),
         reserve=planner.reserve(lean=True),
         lean=choice is not None and choice.lean,
         splits={} if choice is None else choice.splits,
         native=call.native,
+        results=call.result_bytes,
         names=tuple(call.names),
         anchors=frozenset((n, p) for n, p, value in places if planner.anchor(value)),
     )

@@ -23,17 +23,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-__all__ = [
-    "HEAVY",
-    "PASSIVE",
-    "RECURRENT",
-    "attention",
-    "batch_norm",
-    "draws_random_numbers",
-    "dropout",
-    "foreign",
-    "repeatable",
-]
+__all__ = ["PASSIVE", "Traits", "draws_random_numbers", "traits"]
 
 Function = Callable[..., Any]
 
@@ -74,7 +64,7 @@ def _attributes() -> set[Function]:
 PASSIVE: frozenset[Function] = frozenset(_VIEWS | _LOOKS | _attributes())
 """Functions that are called as if nobody looked."""
 
-HEAVY: frozenset[Function] = frozenset(
+_HEAVY: frozenset[Function] = frozenset(
     _all(
         "__matmul__ __rmatmul__ addbmm addmm addmv baddbmm bilinear bmm chain_matmul conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d convolution einsum grouped_mm linear matmul mm "
@@ -82,18 +72,9 @@ HEAVY: frozenset[Function] = frozenset(
     )
     | {torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu}
 )
-"""Functions that multiply matrices: to run them again takes long."""
-
-RECURRENT: frozenset[Function] = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
-
-dropout: Function = functional.dropout
-batch_norm: frozenset[Function] = frozenset(
-    {functional.batch_norm, functional.instance_norm, torch.batch_norm, torch.instance_norm}
-)
-"""They write to their running statistics, without a version that tells so."""
-attention: frozenset[Function] = frozenset(
-    {functional.scaled_dot_product_attention, functional.multi_head_attention_forward}
-)
+_RECURRENT = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
+_NORMS = {functional.batch_norm, functional.instance_norm, torch.batch_norm, torch.instance_norm}
+_ATTENTION = {functional.scaled_dot_product_attention, functional.multi_head_attention_forward}
 
 _RANDOM = re.compile(
     r"rand|dropout|bernoulli|multinomial|normal_|^normal$|poisson|rrelu|gumbel|exponential_|geometric_|cauchy_|uniform_"
@@ -107,43 +88,49 @@ _UNORDERED = re.compile(
     r"index_add|scatter_add|scatter_reduce|index_put|put_|histc|bincount|cumsum|embedding_bag|ctc_loss|kthvalue|median"
     r"|max_unpool|index_reduce|segment_reduce|conv_transpose"
 )
-_known: dict[tuple[Any, bool], bool] = {}
 
 
-def repeatable(function: Function, on_gpu: bool) -> bool:
-    """May it be run again? See NOTE [ What may be run again ]."""
-    key = (function, on_gpu)
-    found = _known.get(key)
+class Traits:
+    """What is known of one function."""
+
+    __slots__ = ("attention", "draws", "dropout", "foreign", "heavy", "recurrent", "repeatable", "statistics")
+
+    def __init__(self, function: Function) -> None:
+        name = getattr(function, "__name__", "").split(".")[0]
+        self.foreign = _foreign(function)
+        """It is not PyTorch's own."""
+        once = self.foreign or bool(_RANDOM.search(name) or _MADE.search(name))
+        self.dropout = function is functional.dropout
+        self.repeatable = (not once or self.dropout, (not once or self.dropout) and not _UNORDERED.search(name))
+        """May it be run again, on a CPU and on a GPU? See NOTE [ What may be run again ]."""
+        self.heavy = function in _HEAVY
+        """It multiplies matrices: to run it again takes long."""
+        self.recurrent = function in _RECURRENT
+        self.attention = function in _ATTENTION
+        self.statistics = function in _NORMS
+        """It writes to running statistics, without a version that tells so."""
+        self.draws = self.recurrent or self.attention
+        """It may draw random numbers."""
+
+
+_traits: dict[Function, Traits] = {}
+
+
+def traits(function: Function) -> Traits:
+    """What is known of a function."""
+    found = _traits.get(function)
     if found is None:
-        found = _known[key] = _repeatable(function, on_gpu)
+        found = _traits[function] = Traits(function)
     return found
 
 
-def _repeatable(function: Function, on_gpu: bool) -> bool:
-    if foreign(function):
-        return False
-    name = getattr(function, "__name__", "").split(".")[0]
-    if _RANDOM.search(name) or _MADE.search(name):
-        return function is dropout
-    return not (on_gpu and _UNORDERED.search(name))
-
-
-_foreign: dict[Any, bool] = {}
-
-
-def foreign(function: Function) -> bool:
-    """Is it not PyTorch's own?"""
-    found = _foreign.get(function)
-    if found is None:
-        if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
-            found = str(function).split(".")[0] not in ("aten", "prims")
-        elif isinstance(function, types.FunctionType):
-            module = function.__module__ or ""
-            found = module.split(".")[0] != "torch" or module.startswith("torch.nn.init")
-        else:
-            found = isinstance(function, torch._ops.OperatorBase)  # of higher order: it is given functions
-        _foreign[function] = found
-    return found
+def _foreign(function: Function) -> bool:
+    if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return str(function).split(".")[0] not in ("aten", "prims")
+    if isinstance(function, types.FunctionType):
+        module = function.__module__ or ""
+        return module.split(".")[0] != "torch" or module.startswith("torch.nn.init")
+    return isinstance(function, torch._ops.OperatorBase)  # of higher order: it is given functions
 
 
 def draws_random_numbers(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -152,4 +139,4 @@ def draws_random_numbers(function: Function, args: tuple[Any, ...], kwargs: dict
         return bool(kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0))
     if function is functional.multi_head_attention_forward:
         return bool(kwargs.get("training", args[13] if len(args) > 13 else True))
-    return function in RECURRENT and any(type(value) is float and value > 0 for value in args)
+    return any(type(value) is float and value > 0 for value in args)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Op", "Ref", "Saved", "Value", "view"]
 
+_INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
 """Kinds of values: computed again at will; made here, but only once; from outside; a parameter."""
 
@@ -43,6 +44,10 @@ class Value:
     """The version of `data`."""
     tokens = 0
     """How many saved tensors lie in it."""
+    dtype: torch.dtype
+    """Of the first of them."""
+    dense = False
+    """That one fills all of it."""
     counted = 0
     """The bytes it counts while it is held: nothing for parameters and arguments."""
     written = False
@@ -51,6 +56,10 @@ class Value:
     """What is here was computed again, and goes as it is read."""
     turn = reads = 0
     """The last pass that read it, and how many of its tokens that pass has read."""
+    outside = False
+    """A forward wrote to memory from outside: anybody else may, too."""
+    leaf = 0
+    """Of a view of a parameter: the parameter's id."""
     bits: Bits | None = None
     host: HostCopy | None = None
     why: str | None = None
@@ -65,6 +74,16 @@ class Value:
 
     def __init__(self, store: Store, key: int, version: int, nbytes: int, segment: int) -> None:
         self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
+
+    @property
+    def droppable(self) -> bool:
+        """Could it be computed again, as far as it knows itself? What a function saves for itself is often tiny."""
+        op = self.op
+        if op is None or self.kind is not MADE or self.written or not self.counted:
+            return False
+        if self.slot[0] == "pack":
+            return _INSIDE * self.nbytes >= max((ref.value.nbytes for ref in op.inputs), default=0)
+        return True
 
     @property
     def here(self) -> bool:
@@ -101,36 +120,32 @@ class Ref(NamedTuple):
 
 
 class Op:
-    """One call of a function."""
+    """One call of a function. Most of what it may have is rare, and has a default: there are many of them."""
 
-    __slots__ = (
-        "args", "autocast", "backends", "draw", "func", "grad", "inputs", "kwargs", "leaves", "noise", "number",
-        "packs", "results", "seconds", "segment", "why", "writes",
-    )  # fmt: skip
+    kwargs: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+    packs = 0
+    """How many tensors its nodes saved."""
+    why: str | None = None
+    """Why it cannot be run again."""
+    autocast: Autocast | None = None
+    backends: tuple[bool, ...] | None = None
+    """The kernels that an attention could choose from."""
+    draw: Draw | None = None
+    noise: Ref | None = None
+    """What a dropout multiplied by."""
+    writes = False
+    """It writes to an argument."""
+    grad = False
+    """It is run again with a graph, because without one it came out differently."""
+    seconds: float | tuple[torch.cuda.Event, torch.cuda.Event] = 0.0
 
     def __init__(self, func: Any, number: int, segment: int) -> None:
         self.func, self.number, self.segment = func, number, segment
         self.args: list[Any] = []
-        self.kwargs: dict[str, Any] = {}
         self.inputs: list[Ref] = []
         self.leaves: list[tuple[torch.Tensor, int, bool]] = []
         """Parameters among the arguments, their versions, and whether they learned then."""
         self.results: list[weakref.ref[Value]] = []
-        self.packs = 0
-        """How many tensors its nodes saved."""
-        self.why: str | None = None
-        """Why it cannot be run again."""
-        self.autocast: Autocast | None = None
-        self.backends: tuple[bool, ...] | None = None
-        """The kernels that an attention could choose from."""
-        self.draw: Draw | None = None
-        self.noise: Ref | None = None
-        """What a dropout multiplied by."""
-        self.writes = False
-        """It writes to an argument."""
-        self.grad = False
-        """It is run again with a graph, because without one it came out differently."""
-        self.seconds: float | tuple[torch.cuda.Event, torch.cuda.Event] = 0.0
 
     @property
     def name(self) -> str:
@@ -157,8 +172,14 @@ class Op:
         """It cannot be run again: its results can only be held."""
         self.why = why
         for value in self.made():
-            value.op, value.kind, value.why = None, SOURCE, why
+            value.op, value.kind, value.why = None, GIVEN if value.outside else SOURCE, why
         self.args, self.kwargs, self.inputs, self.leaves, self.noise = [], {}, [], [], None
+
+    def give_up_inside(self, why: str) -> None:
+        """What it saved for itself can only be held."""
+        for value in list(self.made()):
+            if value.slot[0] == "pack":
+                value.op, value.kind, value.why = None, SOURCE, why
 
     def cast_to(self, value: Value, dtype: torch.dtype) -> Op | None:
         """What cast an argument to a tensor that the function saved, under autocast: a cast of the same size."""

@@ -128,6 +128,8 @@ def _run(
     written = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
     bases: dict[Value, torch.Tensor] = {}
     for number, ref in enumerate(op.inputs):
+        if ref.value.leaf and ref.value.leaf in store.stepped:
+            raise changed("a parameter", ref.value.at, _version(ref.value))
         base = made.get(ref.value)
         private = base is not None and last.get(ref.value, -1) <= place
         base = _memory(ref.value) if base is None else base

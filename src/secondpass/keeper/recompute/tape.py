@@ -25,7 +25,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch.nn import Parameter, functional
@@ -33,12 +33,12 @@ from torch.overrides import TorchFunctionMode
 
 from ..saved.graph import storage_of
 from ..saved.store import Store
-from .functions import PASSIVE, attention, batch_norm, draws_random_numbers, dropout, foreign, repeatable
+from .functions import PASSIVE, Traits, draws_random_numbers, traits
 from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value
 from .rng import Draw
 from .state import attention_backends, autocast_now
 
-__all__ = ["Listener", "Step", "Tape"]
+__all__ = ["Listener", "Script", "Step", "Tape"]
 
 _PLAIN = frozenset(
     [
@@ -50,13 +50,14 @@ _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hook
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _top: Callable[[bool], Any] = torch._C._autograd._top_saved_tensors_default_hooks
 _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
+_tuple: Callable[..., Any] = tuple.__new__
 _under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 
 
 class Step:
     """What an earlier forward found out about one operation, and what was decided."""
 
-    __slots__ = ("func", "grad", "hold", "packs", "record", "segment", "shape")
+    __slots__ = ("func", "grad", "hold", "packs", "segment", "shape", "solid", "trusted")
 
     def __init__(self, func: Any, shape: Any, segment: int) -> None:
         self.func, self.shape, self.segment = func, shape, segment
@@ -64,10 +65,19 @@ class Step:
         """What becomes of each tensor that its nodes save."""
         self.hold = False
         """Its result is held although no node saved it: others are computed from it."""
-        self.record = True
-        """Somebody may want to run it again."""
         self.grad = False
         """See `Op.grad`."""
+        self.trusted = False
+        """Its results were computed again once, and were the same."""
+        self.solid = False
+        """They were not: they are held."""
+
+
+class Script(NamedTuple):
+    """The steps of a plan, and which of them are written down."""
+
+    steps: Sequence[Step]
+    record: Sequence[bool]
 
 
 class Listener(Protocol):
@@ -75,7 +85,7 @@ class Listener(Protocol):
 
     def unpack(self, token: Saved) -> torch.Tensor: ...
 
-    def other_steps(self, number: int, func: Any, log: list[Any]) -> Sequence[Step]: ...
+    def other_script(self, log: list[Any], func: Any) -> Script | None: ...
 
     def grown(self) -> None: ...
 
@@ -86,19 +96,22 @@ class Tape(TorchFunctionMode):
     steps_aside = True
     """See `compiled`."""
 
-    def __init__(self, store: Store, listener: Listener, steps: Sequence[Step]) -> None:
+    def __init__(self, store: Store, listener: Listener, script: Script | None) -> None:
         super().__init__()
-        self._store, self._listener, self._steps = store, listener, steps
-        self._unpack = listener.unpack
+        self._store, self._listener = store, listener
+        self._script = script
+        self._hooks = (self._pack, listener.unpack)  # until `close`: it leads back here
         self._values: dict[int, Value] = {}
         self._weak: list[int] = []
         self._op: Op | None = None
         self._step: Step | None = None
         self._packed: set[int] = set()
         self.log: list[tuple[Any, Any]] = []
-        """Of each operation so far: the function, and the shape of its result."""
+        """Of a forward without a plan: each operation's function, and the shape of its result."""
         self.ops: list[Op] = []
         """Of a forward without a plan: all operations."""
+        self.number = 0
+        """How many operations there were."""
         self.segment = 0
         self.resting = False
         """A pass runs: what it computes is not part of the forward."""
@@ -106,67 +119,86 @@ class Tape(TorchFunctionMode):
     @property
     def planned(self) -> bool:
         """So far this forward has done what the plan was made for."""
-        return bool(self._steps)
+        return self._script is not None
 
     # Calls of functions --------------------------------------------------------------------------------------------
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if kwargs is None:
-            kwargs = {}
         if func in PASSIVE or self.resting or _interpreter() is not None:
-            return func(*args, **kwargs)
-        number = len(self.log)
-        step = None
-        if self._steps:
-            step = self._steps[number] if number < len(self._steps) else None
+            return func(*args, **kwargs) if kwargs else func(*args)
+        number, step = self.number, None
+        self.number = number + 1
+        script = self._script
+        if script is not None:
+            step = script.steps[number] if number < len(script.steps) else None
             if step is None or step.func is not func:
                 step = self._deviate(number, func)
-            if step is not None:
-                self.segment = step.segment
-                if not step.record:
-                    out = func(*args, **kwargs)
-                    self._went(step, func, out)
-                    return out
-        op = Op(func, number, self.segment)
+            elif not script.record[number]:
+                out = func(*args, **kwargs) if kwargs else func(*args)
+                if type(out) is torch.Tensor and out.shape != step.shape:
+                    self._deviate(number + 1, None)
+                return out
+        return self._record(Op(func, number, self.segment if step is None else step.segment), step, args, kwargs)
+
+    def _record(self, op: Op, step: Step | None, args: Any, kwargs: Any) -> Any:
+        self.segment = op.segment
+        known = traits(op.func)
         given: list[tuple[torch.Tensor, Value]] = []
-        self._take_arguments(op, args, kwargs, given)
+        self._take_arguments(op, known, args, kwargs, given)
         if op.why is None:
-            self._take_state(op, args, kwargs, given)
-        ours = _top(False) is None  # otherwise somebody else's hooks are at work: what is saved is theirs
+            if _under_autocast():
+                op.autocast = autocast_now()
+            if known.draws:
+                self._take_state(op, known, args, kwargs or {}, given)
+        # Where somebody else's hooks are at work, what is saved is theirs.
+        ours = (step is None or bool(step.packs)) and _top(False) is None
         before, self._op, self._step = self._op, op, step
-        timed = None if step is not None else _Timer(self._store.on_gpu)
+        timer = _Timer(self._store.on_gpu) if step is None else None
         if ours:
-            _push(self._pack, self._unpack)
+            _push(*self._hooks)
         try:
-            out = func(*args, **kwargs)
+            out = op.func(*args, **kwargs) if kwargs else op.func(*args)
         finally:
             if ours:
                 _pop()
             self._op = before
-        if timed is not None:
-            op.seconds = timed.seconds()
-        self._finish(op, given, out)
-        self._went(step, func, out)
+        if timer is not None:
+            op.seconds = timer.seconds()
+        self._finish(op, known, given, out)
         if step is None:
+            self.log.append((op.func, _shape(out)))
             self.ops.append(op)
             self._listener.grown()
+        elif step.shape != (out.shape if type(out) is torch.Tensor else _shape(out)):
+            self._deviate(op.number + 1, None)
         return out
-
-    def _went(self, step: Step | None, func: Any, out: Any) -> None:
-        shape = _shape(out)
-        self.log.append((func, shape))
-        if step is not None and step.shape != shape:
-            self._deviate(len(self.log), None)
 
     def _deviate(self, number: int, func: Any) -> Step | None:
         """This forward does something else than the plan was made for. Perhaps another plan knows it."""
-        self._steps = self._listener.other_steps(number, func, self.log)
-        return self._steps[number] if self._steps and func is not None else None
+        script = self._script
+        assert script is not None
+        done = [(step.func, step.shape) for step in script.steps[:number]]
+        self._script = self._listener.other_script(done, func)
+        if self._script is None:
+            self.log = done
+            return None
+        return self._script.steps[number] if func is not None else None
 
-    def _take_arguments(self, op: Op, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]) -> None:
-        if op.func in batch_norm:
-            args, kwargs = self._without_statistics(op, args, kwargs)
-        op.args = [self._argument(op, value, given) for value in args]
+    def _take_arguments(
+        self, op: Op, known: Traits, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]
+    ) -> None:
+        if known.statistics:
+            args, kwargs = self._without_statistics(op, args, kwargs or {})
+        taken = op.args
+        for value in args:
+            kind = type(value)
+            if kind is Parameter:
+                op.leaves.append((value, value._version, value.requires_grad))
+                taken.append(value)
+            elif kind in _PLAIN:
+                taken.append(value)
+            else:
+                taken.append(self._argument(op, value, given))
         if kwargs:
             op.kwargs = {name: self._argument(op, value, given) for name, value in kwargs.items()}
 
@@ -175,7 +207,8 @@ class Tape(TorchFunctionMode):
         if kind is torch.Tensor:
             found = self.value_of(value)
             given.append((value, found))
-            ref = Ref(found, value.dtype, value.shape, value.stride(), value.storage_offset(), value.requires_grad)
+            form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), value.requires_grad)
+            ref = _tuple(Ref, form)
             op.inputs.append(ref)
             return ref
         if kind is Parameter:
@@ -208,11 +241,9 @@ class Tape(TorchFunctionMode):
         )
 
     @staticmethod
-    def _take_state(op: Op, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]) -> None:
-        """What a function depends on besides its arguments."""
-        if _under_autocast():
-            op.autocast = autocast_now()
-        if op.func in attention:
+    def _take_state(op: Op, known: Traits, args: Any, kwargs: Any, given: list[tuple[torch.Tensor, Value]]) -> None:
+        """What attention and recurrent layers depend on besides."""
+        if known.attention:
             op.backends = attention_backends()
         if given and draws_random_numbers(op.func, args, kwargs):
             op.draw = Draw(given[0][0].device)
@@ -231,7 +262,9 @@ class Tape(TorchFunctionMode):
             return found
         found = self._new(key, storage, version)
         base = tensor._base if tensor._is_view() else tensor
-        found.kind, found.requires_grad = PARAMETER if type(base) is Parameter else GIVEN, True
+        found.kind, found.requires_grad = GIVEN, True
+        if type(base) is Parameter:
+            found.kind, found.leaf = PARAMETER, id(base)
         return found
 
     def _opaque(self, tensor: torch.Tensor) -> Value:
@@ -270,7 +303,7 @@ class Tape(TorchFunctionMode):
 
     # After a call --------------------------------------------------------------------------------------------------
 
-    def _finish(self, op: Op, given: list[tuple[torch.Tensor, Value]], out: Any) -> None:
+    def _finish(self, op: Op, known: Traits, given: list[tuple[torch.Tensor, Value]], out: Any) -> None:
         """The function has returned: what has it made, and can it be run again?"""
         if op.draw is not None:
             op.draw.done()
@@ -279,25 +312,42 @@ class Tape(TorchFunctionMode):
             if tensor._version != value.version and value.key:
                 grad |= tensor.requires_grad
                 self._written(op, number, tensor, value)
-        for number, tensor in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
-            if isinstance(tensor, torch.Tensor):
-                grad |= tensor.requires_grad
-                self._returned(op, number, tensor)
-        if foreign(op.func):
+        if type(out) is torch.Tensor:
+            grad |= out.requires_grad
+            self._returned(op, 0, out)
+        elif isinstance(out, (tuple, list)):
+            for number, tensor in enumerate(out):
+                if isinstance(tensor, torch.Tensor):
+                    grad |= tensor.requires_grad
+                    self._returned(op, number, tensor)
+        if known.foreign:
             for _, value in given:  # it may have written there, without a version that tells so
                 self._values.pop(value.key, None)
+        step = self._step
         if op.results:
-            why = op.why or self._objection(op, grad)
+            why = op.why or self._objection(op, known, grad)
+            if step is not None and step.solid:
+                why = f"`{op.name}` did not give the same result again"
             if why is not None:
                 op.give_up(why)
             else:
-                op.grad = self._step is not None and self._step.grad
-                self._find_casts(op)
+                if step is not None:
+                    op.grad = step.grad
+                    if step.trusted:
+                        for result in op.made():
+                            result.trusted = True
+                if op.autocast is not None:
+                    self._find_casts(op)
+                if known.statistics:
+                    op.give_up_inside("it is run again without its running statistics")
                 for tensor, value in given:
-                    if value.kind is not MADE:
+                    if value.kind is not MADE and value.data is None:
                         self._store.hold_source(value, tensor)
-        self._store.done(op, self._step is not None and self._step.hold, out)
-        self._packed.clear()
+        if self._packed:
+            self._packed.clear()
+            self._store.done(op)
+        if step is not None and step.hold:
+            self._store.hold_results(op, out)
 
     def _written(self, op: Op, number: int, tensor: torch.Tensor, old: Value) -> None:
         new = self._values.get(old.key)
@@ -308,6 +358,7 @@ class Tape(TorchFunctionMode):
         old.written = op.writes = True
         if old.kind is not MADE:
             op.why = "it writes to memory that cannot be made again"
+            new.outside = old.kind is not SOURCE or old.outside
 
     def _returned(self, op: Op, number: int, tensor: torch.Tensor) -> None:
         try:
@@ -326,19 +377,22 @@ class Tape(TorchFunctionMode):
         value.op, value.slot, value.requires_grad = op, ("out", number), tensor.requires_grad
         op.results.append(weakref.ref(value))
 
-    def _objection(self, op: Op, grad: bool) -> str | None:
+    def _objection(self, op: Op, known: Traits, grad: bool) -> str | None:
         """See NOTE [ What may be run again ] and NOTE [ The tape ] 7."""
+        if not known.repeatable[self._store.on_gpu]:
+            return f"`{op.name}` is not known to give the same result again"
         if not op.inputs and not op.leaves:
             return "it is made from nothing"
-        if not repeatable(op.func, self._store.on_gpu):
-            return f"`{getattr(op.func, '__name__', op.func)}` is not known to give the same result again"
-        if not grad and (op.leaves or any(ref.value.kind in (GIVEN, PARAMETER) for ref in op.inputs)):
-            return "it is computed from memory that anybody may write to"
-        if any(ref.value.kind is GIVEN and id(ref.value) not in self._packed for ref in op.inputs):
-            return "it is computed from memory that anybody may write to"
-        if any(leaf._version != version for leaf, version, _ in op.leaves):
-            return "it writes to a parameter"
-        return self._find_noise(op) if op.func is dropout else None
+        for leaf, version, _ in op.leaves:
+            if not grad:
+                return "it is computed from memory that anybody may write to"
+            if leaf._version != version:
+                return "it writes to a parameter"
+        for ref in op.inputs:
+            kind = ref.value.kind
+            if (kind is GIVEN and (not grad or id(ref.value) not in self._packed)) or (kind is PARAMETER and not grad):
+                return "it is computed from memory that anybody may write to"
+        return self._find_noise(op) if known.dropout else None
 
     @staticmethod
     def _find_noise(op: Op) -> str | None:
@@ -355,7 +409,7 @@ class Tape(TorchFunctionMode):
     @staticmethod
     def _find_casts(op: Op) -> None:
         """What a function has cast for itself under autocast need not be computed by all of the function."""
-        if op.autocast is None or op.noise is not None:
+        if op.noise is not None:
             return
         for value in list(op.made()):
             if value.slot[0] == "pack" and value.data is not None:
@@ -372,6 +426,7 @@ class Tape(TorchFunctionMode):
             torch.UntypedStorage._free_weak_ref(weak)
         self._weak.clear()
         self.ops.clear()
+        del self._hooks
 
 
 class _Timer:

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import KeepError
 from ..saved.graph import emptied, same_bits
-from .functions import RECURRENT
+from .functions import traits
 from .op import Value
 from .replay import compute
 
@@ -50,7 +50,7 @@ def _same(store: Store, value: Value) -> bool:
         found = compute(store, value, _nothing)
     except (RuntimeError, KeepError):
         return False
-    if value.op.func in RECURRENT and value.slot[0] == "pack" and value.data.dtype == torch.uint8:
+    if traits(value.op.func).recurrent and value.slot[0] == "pack" and value.data.dtype == torch.uint8:
         return True  # the workspace of a recurrent kernel, of which it leaves parts unwritten
     return same_bits(_whole(found), _whole(value.data))
 

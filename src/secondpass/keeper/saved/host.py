@@ -103,6 +103,9 @@ class HostCopy:
 
     def read(self) -> torch.Tensor:
         """The memory, on the device."""
+        if self._host is None:  # a pass inside of the forward
+            assert self.source is not None
+            return self.source
         self.traffic.wanted(self)
         self.fetch()
         assert self.back is not None
@@ -119,9 +122,10 @@ class HostCopy:
 
     def hand_over(self) -> None:
         """The same when it has been read for the last time in a pass: another copy may take its place."""
-        self.traffic.gone(self, self._away)
-        self.back = self._away = None
-        self.early = False
+        if self.back is not None:
+            self.traffic.gone(self, self._away)
+            self.back = self._away = None
+            self.early = False
 
     def _await(self) -> None:
         for event in (self._away, self._ready):

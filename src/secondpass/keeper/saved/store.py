@@ -6,7 +6,6 @@ NOTE [ Reading ]
 2. What is not here is computed again: see `recompute.replay`. Other saved tensors that come by on the way wait for their
    readers, unless they are cheap to compute from what waits: then, where room is short, they are computed when read.
 3. What was computed again goes when all of its readers have read it, and at the end of the pass in any case.
-4. In the last pass that is expected, what is held goes in the same way, if it could be computed again.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -36,7 +35,7 @@ HOLD, DROP, CHEAP, BITS, HOST, LINGER = "hold", "drop", "cheap", "bits", "host",
 class Store:
     """See NOTE [ Reading ]. It knows values by weak reference only: see NOTE [ Tokens ]."""
 
-    def __init__(self, given: set[int], on_gpu: bool) -> None:
+    def __init__(self, given: set[int], buffers: list[torch.Tensor], on_gpu: bool) -> None:
         self.settings = Settings()
         self.on_gpu = on_gpu
         self.held = self.most = 0
@@ -49,8 +48,6 @@ class Store:
         """What becomes of a saved tensor without a plan."""
         self.turn = 0
         """The number of the pass."""
-        self.leaving = False
-        """See NOTE [ Reading ] 4."""
         self.lean = False
         """Room is short: see NOTE [ Reading ] 2."""
         self.splits: dict[int, int] = {}
@@ -59,18 +56,18 @@ class Store:
         """What the plan says that other segments are computed from."""
         self.stepped: set[int] = set()
         """Parameters that an optimizer has changed since, by id, whether their versions tell so or not."""
-        self.dead: str | None = None
-        """Why no pass can be right any more."""
+        self.dead: Callable[[], RuntimeError] | None = None
+        """What a pass is told, where none can be right any more."""
         self.traffic = Traffic()
         self.operations = 0
         self.seconds = 0.0
         """What computing again took in the present pass."""
-        self._given = given
+        self._given, self._buffers = given, buffers
         self._values: list[weakref.ref[Value]] = []
         self._fresh: list[weakref.ref[Value]] = []
         self._todo: list[tuple[Value, str]] = []
         self._leaving_host: list[HostCopy] = []
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def values(self) -> Iterator[Value]:
         """All values that are saved or held, in the order in which they were."""
@@ -83,9 +80,12 @@ class Store:
         self.tokens += 1
         value.tokens += 1
         if value.tokens == 1:
+            value.dtype = tensor.dtype
+            value.dense = tensor.numel() * tensor.element_size() == value.nbytes
             self._enter(value)
         if self.places is not None:
             self.places.append((op.number, number, weakref.ref(value)))
+            value.anchor |= value.segment != op.segment
         elif (op.number, number) in self.anchors:
             value.anchor = True
         action = action or self.action
@@ -98,7 +98,12 @@ class Store:
         return Saved(value, tensor)
 
     def _enter(self, value: Value) -> None:
+        if value.kind is GIVEN and self._buffers:
+            self._given.update(storage_of(buffer)[0] for buffer in self._buffers)
+            self._buffers = []
         if value.kind is not PARAMETER and value.key not in self._given:
+            if value.kind is GIVEN and value.why is None:
+                value.why = "keep did not see how it was made"
             value.counted = value.nbytes
             self.largest = max(self.largest, value.nbytes)
         self._values.append(weakref.ref(value))
@@ -115,14 +120,14 @@ class Store:
                 self._enter(value)
             self.hold(value, tensor.detach())
 
-    def done(self, op: Op, keep: bool, out: Any) -> None:
+    def done(self, op: Op) -> None:
         """An operation is over: does what is to be done with what its nodes saved."""
         for value, action in self._todo:
             if action is BITS:
                 self.to_bits(value)
             elif action is HOST:
                 self.to_host(value)
-            elif value.op is not None and not value.written:
+            elif value.droppable:
                 value.cheap = action is CHEAP
                 if action is LINGER:
                     value.fresh = True
@@ -130,12 +135,14 @@ class Store:
                 else:
                     self.drop(value)
         self._todo.clear()
-        if keep:
-            outs = out if isinstance(out, (tuple, list)) else (out,)
-            for value in op.made():
-                if value.slot[0] == "out" and value.data is None and not value.tokens:
-                    self._enter(value)
-                    self.hold(value, outs[value.slot[1]].detach())
+
+    def hold_results(self, op: Op, out: Any) -> None:
+        """Others are computed from what an operation returned, and no node has saved it."""
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        for value in op.made():
+            if value.slot[0] == "out" and value.data is None and not value.tokens:
+                self._enter(value)
+                self.hold(value, outs[value.slot[1]].detach())
 
     # Letting go ----------------------------------------------------------------------------------------------------
 
@@ -168,10 +175,10 @@ class Store:
     def copies(self) -> list[HostCopy]:
         return [value.host for value in self.values() if value.host is not None]
 
-    def free(self, why: str) -> None:
+    def free(self, error: Callable[[], RuntimeError]) -> None:
         """Lets go of everything: no pass can be right any more."""
-        with self._lock:
-            self.dead = why
+        with self.lock:
+            self.dead = error
             for value in self.values():
                 if value.kind is not PARAMETER and value.kind is not GIVEN:
                     self.drop(value)
@@ -186,9 +193,9 @@ class Store:
     def read(self, token: Saved) -> torch.Tensor:
         value = token.value
         data = value.data
-        if data is not None and data._version == value.at and not value.fresh and not self.leaving:
+        if data is not None and data._version == value.at and not value.fresh:
             return view(data, token.dtype, token.shape, token.stride, token.offset)
-        with self._lock:
+        with self.lock:
             return self._read(token)
 
     def _read(self, token: Saved) -> torch.Tensor:
@@ -199,7 +206,7 @@ class Store:
         if value.data is not None:
             data = value.data
         elif self.dead is not None:
-            raise changed(f"the kept call is over: {self.dead}", None, None)
+            raise self.dead()
         elif value.bits is not None:
             data = value.bits.make()
         elif value.host is not None:
@@ -212,7 +219,7 @@ class Store:
         if not unread:
             if value.host is not None:
                 value.host.hand_over()
-            elif value.fresh or (self.leaving and value.op is not None and value.trusted):
+            elif value.fresh:
                 self.drop(value)
         return found
 
@@ -251,16 +258,10 @@ class Store:
         self.operations += len(ops)
 
     def end_pass(self) -> None:
-        with self._lock:
+        with self.lock:
             for known in self._fresh:
                 value = known()
                 if value is not None and value.fresh:
                     self.drop(value)
             self._fresh.clear()
             self.traffic.end()
-            self.leaving = False
-
-
-def given_storages(tensors: Iterator[torch.Tensor]) -> set[int]:
-    """The memory of a call's arguments and buffers: it is there in any case."""
-    return {storage_of(tensor)[0] for tensor in tensors}

@@ -9,6 +9,18 @@ torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: left out unless pytest is given --all-cases")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all-cases", default=False):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="only with --all-cases"))
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     """After every test no kept call is alive, and PyTorch is as it was."""
@@ -19,13 +31,14 @@ def nothing_is_left():
     from secondpass.keeper.recompute.op import Value
 
     torch.set_num_threads(1)
-    calls, values = count(Call), count(Value)
+    before = isinstance(torch.autograd._engine_run_backward, engine._Layer)  # a test that failed may hold a call
+    gc.freeze()  # what is there already is not looked at again: libraries are large
     yield
     gc.collect()
     assert not torch.overrides._get_current_function_mode_stack()
-    assert count(Call) <= calls
-    assert count(Value) <= values
-    if not calls:
+    left = [type(thing).__name__ for thing in gc.get_objects() if type(thing) in (Call, Value)]
+    assert left == []
+    if not before:
         assert not isinstance(torch.autograd._engine_run_backward, engine._Layer)
         assert engine._engine.hook is None
 
@@ -40,7 +53,3 @@ def small_models_count(monkeypatch):
     monkeypatch.setattr(mask, "LEAST", 8)
     monkeypatch.setattr(planner, "LEAST", 8)
     monkeypatch.setattr(call, "GRAPH", 0)
-
-
-def count(kind):
-    return sum(type(thing) is kind for thing in gc.get_objects())

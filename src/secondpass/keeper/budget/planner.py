@@ -33,6 +33,8 @@ __all__ = ["Choice", "Planner"]
 _FEW = 8  # operations that may compute an anchor
 _QUICK = 3  # operations that a cheap value takes at most
 _CALL = 4e-6  # seconds: what running any operation takes at least
+_WAYS = ((False, False), (True, False), (True, True))
+"""Lean or not, in halves or not: see NOTE [ Planning ] 4."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Choice:
     cheap: frozenset[Value]
     lean: bool
     splits: dict[int, int]
+    bits: bool
+    """Masks are held as bits."""
     peak: int
     seconds: float
 
@@ -138,13 +142,13 @@ class Planner:
         cheap = max((v.counted for v in self.values if v.op is not None and not traits(v.op.func).heavy), default=0)
         return max(2 * largest + edge, largest + (cheap if lean else 0) + weight + 2 * edge)
 
-    def _base(self, dropped: frozenset[Value]) -> int:
+    def _base(self, dropped: frozenset[Value], masks: bool) -> int:
         """What is held for all passes."""
-        bits = {value: bits_of(value.nbytes, value.dtype) for value in self.bits}
+        bits = {value: bits_of(value.nbytes, value.dtype) for value in self.bits} if masks else {}
         held = sum(bits.get(value, value.counted) for value in self.values if value not in dropped)
         return self.fixed + held + sum(value.nbytes for value in self.bridges(dropped))
 
-    def measure(self, dropped: frozenset[Value], lean: bool, split: bool) -> Choice:
+    def measure(self, dropped: frozenset[Value], lean: bool, split: bool, bits: bool = True) -> Choice:
         """What it would take to drop these."""
         cheap = self._cheap(dropped)
         most, seconds = 0, 0.0
@@ -155,8 +159,8 @@ class Planner:
             if border:
                 splits[segment] = border
             most, seconds = max(most, work), seconds + time
-        peak = self._base(dropped) + most + self.reserve(lean)
-        return Choice(dropped, cheap, lean, splits, peak, seconds)
+        peak = self._base(dropped, bits) + most + self.reserve(lean)
+        return Choice(dropped, cheap, lean, splits, bits, peak, seconds)
 
     def _cheap(self, dropped: frozenset[Value]) -> frozenset[Value]:
         """Of what is dropped: what takes no matrix product to compute from what is held, or waits for its readers."""
@@ -263,26 +267,36 @@ class Planner:
 
     def everything(self) -> Choice:
         """Drops all that can be dropped, and takes the least room: policy recompute."""
-        return self._leanest
+        dropped = frozenset(self.order(timed=False))
+        tried = [self.measure(dropped, lean, split) for lean, split in _WAYS if dropped or not lean]
+        return min(tried, key=lambda choice: choice.peak)
+
+    @cached_property
+    def _nothing(self) -> Choice:
+        return self.measure(frozenset(), lean=False, split=False, bits=False)
 
     @cached_property
     def _leanest(self) -> Choice:
-        tried = [self.measure(frozenset(self.order(timed=False)), True, split) for split in (False, True)]
-        return min(tried, key=lambda choice: choice.peak)
+        return min(self._nothing, self.everything(), key=lambda choice: choice.peak)
 
     def least(self) -> int:
-        """The smallest budget that can be met."""
+        """The smallest budget that is met. It does not depend on the clock."""
         return self._leanest.peak
+
+    @property
+    def all_held(self) -> int:
+        """The most bytes that are alive if nothing is dropped: what retain_graph=True takes."""
+        return self._nothing.peak
 
     def choose(self, budget: int) -> Choice | None:
         """The fastest way that fits, or None."""
-        nothing = self.measure(frozenset(), lean=False, split=False)
-        if nothing.peak <= budget:
-            return nothing
-        tried = [self._fit(budget, lean, split) for lean, split in ((False, False), (True, False), (True, True))]
-        if self._leanest.peak <= budget:
-            tried.append(self._leanest)
-        return min((choice for choice in tried if choice is not None), key=lambda choice: choice.seconds, default=None)
+        if self._nothing.peak <= budget:
+            return self._nothing
+        if self._leanest.peak > budget:
+            return None
+        tried = [self._fit(budget, lean, split) for lean, split in _WAYS]
+        found = [choice for choice in (*tried, self._leanest) if choice is not None]
+        return min(found, key=lambda choice: choice.seconds)
 
     def _fit(self, budget: int, lean: bool, split: bool) -> Choice | None:
         """Drops as little as need be in the order of prices, then takes back what there is room for."""

@@ -53,17 +53,18 @@ def settle(call: Call, keeper: Keeper) -> None:
     call.native = _pin_native(call, places)
     costs = _costs(tape.ops, store.on_gpu)
     others = keeper.others(call)
-    budget = keeper.resolve_budget(sum(value.counted for value in {v: None for _, _, v in places}))
+    planner = Planner(tape.ops, places, call.fixed(), costs)
+    budget = keeper.resolve_budget(planner.all_held)
     if others and budget is not None:
         keeper.press(call)
         others = keeper.others(call)
     while True:
-        planner = Planner(tape.ops, places, call.fixed(), costs)
-        actions, choice = _choose(planner, keeper, None if budget is None else budget - others)
+        actions, choice, peak = _choose(planner, keeper, None if budget is None else budget - others)
         if choice is None or all(verify(store, value) for value in sorted(choice.dropped, key=_number)):
             break
+        planner = Planner(tape.ops, places, call.fixed(), costs)
     _apply(store, planner, actions, choice)
-    plan = _plan(call, keeper, planner, places, actions, choice)
+    plan = _plan(call, keeper, planner, places, actions, choice, peak)
     if not others:
         keeper.plans.add(plan)
     keeper.plans.last = call.plan = plan
@@ -96,12 +97,11 @@ def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
     return lambda op: known.get(key(op), 0.0)
 
 
-def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[Value, str], Choice | None]:
-    """What becomes of each value."""
+def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[Value, str], Choice | None, int]:
+    """What becomes of each value, and the most bytes that will be alive."""
     actions: dict[Value, str] = dict.fromkeys(planner.values, HOLD)
     if keeper.policy == "offload":
-        _offload(planner, keeper, budget, actions)
-        return actions, None
+        return actions, None, _offload(planner, budget, actions)
     if budget is None:
         choice: Choice | None = planner.everything()
     else:
@@ -110,31 +110,35 @@ def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[
             raise _refusal(planner, budget, planner.least())
     assert choice is not None
     actions.update({value: CHEAP if value in choice.cheap else DROP for value in choice.dropped})
-    if choice.dropped or budget is None:
+    if choice.bits:
         actions.update(dict.fromkeys(planner.bits, BITS))
-    return actions, choice
+    return actions, choice, choice.peak
 
 
-def _offload(planner: Planner, keeper: Keeper, budget: int | None, actions: dict[Value, str]) -> None:
+def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> int:
+    """Returns the most bytes that will be alive."""
     movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
     movable = [value for value in movable if value not in set(planner.bits)]
     bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)
+    if budget is not None and planner.all_held <= budget:
+        return planner.all_held
+    groups: dict[int, list[Value]] = {}
+    for value in movable:
+        groups.setdefault(value.segment, []).append(value)
+    sizes = [[(number, value.counted) for number, value in enumerate(group)] for group in groups.values()]
+    held = planner.full - sum(value.counted for value in (*movable, *planner.bits)) + bits
+    fixed = planner.fixed + planner.reserve(lean=True) + held
+    sent: list[frozenset[int]] | None = [frozenset(number for number, _ in run) for run in sizes]
     if budget is not None:
-        if planner.measure(frozenset(), lean=False, split=False).peak + sum(v.counted for v in planner.bits) <= budget:
-            return
-        groups: dict[int, list[Value]] = {}
-        for value in movable:
-            groups.setdefault(value.segment, []).append(value)
-        sizes = [[(number, value.counted) for number, value in enumerate(group)] for group in groups.values()]
-        held = planner.full - sum(value.counted for value in (*movable, *planner.bits)) + bits
-        fixed = planner.fixed + planner.reserve(lean=True) + held
-        sent = send(sizes, fixed, budget)
+        least = min(planner.all_held, fixed + travelling(sizes, sent or []))
+        sent = None if least > budget else send(sizes, fixed, budget)
         if sent is None:
-            everything = [frozenset(number for number, _ in run) for run in sizes]
-            raise _refusal(planner, budget, fixed + travelling(sizes, everything))
-        movable = [group[n] for group, away in zip(groups.values(), sent, strict=True) for n in away]
-    actions.update(dict.fromkeys(movable, HOST))
+            raise _refusal(planner, budget, least)
+    away = [group[n] for group, numbers in zip(groups.values(), sent or [], strict=True) for n in numbers]
+    actions.update(dict.fromkeys(away, HOST))
     actions.update(dict.fromkeys(planner.bits, BITS))
+    here = sum(value.counted for value in movable) - sum(value.counted for value in away)
+    return fixed + here + travelling(sizes, sent or [])
 
 
 def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
@@ -178,6 +182,7 @@ def _plan(
     places: list[Place],
     actions: dict[Value, str],
     choice: Choice | None,
+    peak: int,
 ) -> Plan:
     tape = call.tape
     assert tape is not None
@@ -201,7 +206,6 @@ def _plan(
     for op, step in zip(tape.ops, steps, strict=True):
         step.grad = op.grad
         step.trusted = op in run
-    peak = planner.measure(frozenset(), False, False).peak if choice is None else choice.peak
     return Plan(
         budget=keeper.budget,
         bytes=planner.full,

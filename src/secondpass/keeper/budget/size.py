@@ -25,7 +25,7 @@ _OF_FULL = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s+of\s+full\s*", re.IGNOREC
 
 @dataclass(frozen=True)
 class Share:
-    """A share of what `retain_graph=True` would hold."""
+    """A share of what `retain_graph=True` would take: saved tensors, results, and gradients on their way."""
 
     part: Fraction
 

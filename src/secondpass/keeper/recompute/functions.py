@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-__all__ = ["PASSIVE", "Traits", "draws_random_numbers", "traits"]
+__all__ = ["EXPOSING", "PASSIVE", "Traits", "draws_random_numbers", "traits"]
 
 Function = Callable[..., Any]
 
@@ -63,6 +63,11 @@ def _attributes() -> set[Function]:
 
 PASSIVE: frozenset[Function] = frozenset(_VIEWS | _LOOKS | _attributes())
 """Functions that are called as if nobody looked."""
+
+EXPOSING: frozenset[Function] = frozenset(
+    _all("__array__ __dlpack__ data_ptr numpy share_memory_ storage untyped_storage")
+)
+"""Of these, those that hand memory out to others, who may write there without a version that tells so."""
 
 _HEAVY: frozenset[Function] = frozenset(
     _all(

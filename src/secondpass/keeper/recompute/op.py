@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..saved.mask import Bits
     from ..saved.store import Store
 
-__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Op", "Ref", "Saved", "Value", "view"]
+__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Op", "Ref", "Saved", "Value", "copied", "view"]
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
@@ -52,6 +52,10 @@ class Value:
     """The bytes it counts while it is held: nothing for parameters and arguments."""
     written = False
     """Somebody wrote to it after it was made: what is held is not what was saved."""
+    exposed = False
+    """Its memory was handed out to others, who may write there without a version that tells so."""
+    original: torch.Tensor | None = None
+    """What lay there before that, to compute from."""
     fresh = False
     """What is here was computed again, and goes as it is read."""
     turn = reads = 0
@@ -88,7 +92,7 @@ class Value:
     @property
     def here(self) -> bool:
         """Its memory is held, and nobody has written to it."""
-        return self.data is not None and self.data._version == self.at
+        return self.data is not None and self.data._version == self.at and not self.exposed
 
     def __del__(self) -> None:
         if self.data is not None and self.counted:
@@ -207,3 +211,10 @@ def view(
     if data.shape == shape and data.stride() == stride and data.storage_offset() == offset:
         return data
     return data.as_strided(shape, stride, offset)
+
+
+def copied(tensor: torch.Tensor) -> torch.Tensor:
+    """The same in memory of its own: all that the tensor's memory holds."""
+    storage = tensor.untyped_storage().clone()
+    copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())

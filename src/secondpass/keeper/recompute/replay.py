@@ -22,7 +22,7 @@ from torch.nn import Parameter
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
-from .op import GIVEN, PARAMETER, Op, Ref, Value, view
+from .op import GIVEN, PARAMETER, Op, Ref, Value, copied, view
 from .rng import Draw
 from .state import attention_backends, autocast_now, under_autocast, under_backends
 
@@ -38,7 +38,7 @@ Made = dict[tuple[str, int], torch.Tensor]
 
 
 def _present(value: Value) -> bool:
-    return value.here or value.bits is not None or value.host is not None
+    return value.here or value.bits is not None or value.host is not None or value.original is not None
 
 
 def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -> list[Op] | None:
@@ -134,7 +134,7 @@ def _run(
         private = base is not None and last.get(ref.value, -1) <= place
         base = _memory(ref.value) if base is None else base
         if op.writes and (number in written or not written) and not private and ref.value not in bases:
-            base = _copied(base)
+            base = copied(base)
         bases.setdefault(ref.value, base)
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
@@ -225,16 +225,12 @@ def _memory(value: Value) -> torch.Tensor:
     if value.here:
         assert value.data is not None
         return value.data
+    if value.original is not None:
+        return value.original
     if value.bits is not None:
         return value.bits.make()
     assert value.host is not None
     return value.host.read()
-
-
-def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    storage = tensor.untyped_storage().clone()
-    copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-    return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def _dropped(op: Op, bases: dict[Value, torch.Tensor]) -> torch.Tensor:

@@ -33,8 +33,8 @@ from torch.overrides import TorchFunctionMode
 
 from ..saved.graph import storage_of
 from ..saved.store import Store
-from .functions import PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value
+from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
+from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied
 from .rng import Draw
 from .state import attention_backends, autocast_now
 
@@ -125,6 +125,8 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in PASSIVE or self.resting or _interpreter() is not None:
+            if func in EXPOSING and isinstance(args[0], torch.Tensor):
+                self._expose(args[0])
             return func(*args, **kwargs) if kwargs else func(*args)
         number, step = self.number, None
         self.number = number + 1
@@ -300,6 +302,21 @@ class Tape(TorchFunctionMode):
         self._packed.add(id(value))
         action = step.packs[number] if step is not None and number < len(step.packs) else None
         return self._store.save(value, tensor, op, number, action)
+
+    def _expose(self, tensor: torch.Tensor) -> None:
+        """Others get to know where it lies. What they will write there is what its readers shall read.
+
+        What was computed from it before is computed again from what lies there now.
+        """
+        key, _ = storage_of(tensor)
+        value = self._values.get(key)
+        if value is None or value.exposed or value.version != tensor._version or value.kind in (GIVEN, PARAMETER):
+            return
+        value.exposed, value.written, value.fresh = True, True, False
+        if value.tokens and value.data is None:
+            self._store.hold(value, tensor.detach())
+        if self._script is not None or value.op is None:
+            value.original = copied(tensor)
 
     # After a call --------------------------------------------------------------------------------------------------
 

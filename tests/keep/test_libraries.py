@@ -10,6 +10,7 @@ from programs import POLICIES, differences, observe, seed
 
 import secondpass
 
+SLOW = [pytest.mark.slow]
 SHARES = [0.05, 0.3, 0.7]
 """Budgets, from the least that can be met to everything."""
 
@@ -40,15 +41,22 @@ def compare(name, options, train=False, steps=4):
     return kept
 
 
-@pytest.mark.parametrize("train", [False, True], ids=["", "steps"])
-@pytest.mark.parametrize("policy", POLICIES)
+def variants(kinds, usual):
+    """Each with an optimizer that steps, and the usual ones without; the others take long to tell the same."""
+    return [
+        pytest.param(kind, train, id=f"{kind}{'-steps' if train else ''}", marks=[] if train or kind in usual else SLOW)
+        for kind in kinds
+        for train in (False, True)
+    ]
+
+
+@pytest.mark.parametrize(("policy", "train"), variants(POLICIES, ["recompute", "offload"]))
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_policies(name, policy, train):
     compare(name, POLICIES[policy], train)
 
 
-@pytest.mark.parametrize("train", [False, True], ids=["", "steps"])
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(("share", "train"), variants(SHARES, [0.3]))
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_budgets(name, share, train):
     compare(name, {"share": share}, train)

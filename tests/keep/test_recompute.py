@@ -289,7 +289,7 @@ def test_the_last_product_is_not_run_again(monkeypatch):
 
     model = stack(Ending, 3)
     kept = secondpass.keep(model, policy="recompute")
-    for _ in range(2):
+    for _ in range(4):  # what is let go at the end of a call was compared once before
         out = kept(X)
         ran.clear()
         out.sum().backward()

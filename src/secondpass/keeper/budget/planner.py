@@ -269,7 +269,7 @@ class Planner:
         """Drops all that can be dropped, and takes the least room: policy recompute."""
         dropped = frozenset(self.order(timed=False))
         tried = [self.measure(dropped, lean, split) for lean, split in _WAYS if dropped or not lean]
-        return min(tried, key=lambda choice: choice.peak)
+        return min(tried, key=lambda choice: (choice.peak, choice.seconds))
 
     @cached_property
     def _nothing(self) -> Choice:

@@ -313,6 +313,7 @@ class Tape(TorchFunctionMode):
         if value is None or value.exposed or value.version != tensor._version or value.kind in (GIVEN, PARAMETER):
             return
         value.exposed, value.written, value.fresh = True, True, False
+        value.why = "its memory was handed out"
         if value.tokens and value.data is None:
             self._store.hold(value, tensor.detach())
         if self._script is not None or value.op is None:

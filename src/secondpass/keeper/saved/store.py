@@ -240,6 +240,8 @@ class Store:
         after = border if value.op.number >= border else 0
 
         def waits(other: Value) -> bool:
+            if other.data is not None:  # its readers shall see what was written there since
+                return False
             if not other.tokens or other.op is None or other.op.number < after or (self.lean and other.cheap):
                 return False
             return other.turn != self.turn or other.reads < other.tokens

@@ -188,7 +188,7 @@ class kept(Kept):
         if self._call is not None:
             raise ValueError("this block is open already: `kept` blocks do not nest in themselves.")
         if wanted():
-            self._call = self._keeper.begin([])
+            self._call = self._keeper.begin([], block=True)
             engine.attach(self._call)
             self._keeper.calls.add(self._call)
             self._open.enter_context(self._keeper.recording(self._call))

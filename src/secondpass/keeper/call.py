@@ -64,6 +64,8 @@ class Call(Region):
         """Those that an optimizer has changed, whether their versions tell so or not."""
         self._inputs = {storage_of(value)[0] for value in inputs}
         self.tape: Tape | None = None
+        self.replays = False
+        """Saved tensors can be computed again: there was a tape."""
         self.passes = 0
         self.in_pass = 0
         self._started = 0.0
@@ -284,7 +286,7 @@ class Call(Region):
     def finish(self, why: str, for_good: bool = False) -> None:
         """Lets go; see NOTE [ The life of a call ]. `for_good` where no pass can be right any more."""
         store = self.store
-        if self.in_pass or (store is None and not for_good):
+        if self.in_pass or not (self.replays or for_good):
             return
         self.finished = why
         if store is None:

@@ -26,6 +26,7 @@ from .place import caller
 from .recompute.compiled import paused, watching_compiled
 from .recompute.tape import Tape
 from .saved.graph import storage_of
+from .saved.held import holding
 from .saved.store import HOST, Store
 from .tree import tensors
 
@@ -111,11 +112,11 @@ class Keeper:
         self.set_budget(budget)
         try:
             for call in list(self.calls):
-                if call.store is None and not was_native == self.native and call.finished is None:
+                if not call.replays and was_native != self.native and call.finished is None:
                     raise KeepError(
                         "this call is held by PyTorch itself: the budget can be changed when its graph is gone."
                     )
-                if call.store is not None and call.finished is None and self.budget is not None:
+                if call.replays and call.finished is None and self.budget is not None:
                     if call.held > self.budget:
                         call.give_way()
                     if call.held > self.budget:
@@ -150,16 +151,16 @@ class Keeper:
         self.end(call, result)
         return result
 
-    def begin(self, inputs: list[torch.Tensor]) -> Call:
-        """A forward begins."""
+    def begin(self, inputs: list[torch.Tensor], block: bool = False) -> Call:
+        """A forward begins, or a block of code."""
         self.finish_old()
         parts = self._parts()
         store, plan = None, None
-        if not self.native and not _hooked():
+        if (block or not self.native) and not _hooked():
             store = Store({storage_of(value)[0] for value in inputs}, parts.buffers, parts.on_gpu(inputs))
-            plan = self.plans.first()
+            plan = None if self.native else self.plans.first()
         call = Call(self, inputs, parts.parameters, store, plan)
-        if store is not None:
+        if store is not None and not self.native:
             self._prepare(call, store, plan)
         return call
 
@@ -171,6 +172,7 @@ class Keeper:
         return self._known_parts
 
     def _prepare(self, call: Call, store: Store, plan: Plan | None) -> None:
+        call.replays = True
         call.tape = Tape(store, call, None if plan is None else plan.script(bool(self.steps_between)))
         if plan is None:
             if self.policy == "offload" and self.budget is None:
@@ -193,6 +195,8 @@ class Keeper:
                 stack.enter_context(self._routed(call, tape))
                 stack.enter_context(watching_compiled())
                 stack.enter_context(tape)
+            elif call.store is not None:
+                stack.enter_context(holding(call.store, call.unpack))
             self._here.calls.append(call)
             try:
                 yield
@@ -252,7 +256,7 @@ class Keeper:
 
     def _say_nothing_found(self, call: Call) -> None:
         """Everything that was computed may have had no history, or has not been computed yet."""
-        if call.built and call.store is None and self.module is not None:
+        if call.built and not call.replays and self.module is not None:
             if any(value.requires_grad for value in self.module.parameters()):
                 warnings.warn(
                     "secondpass.keep found no output with a history in what the kept call returned (a generator?): "
@@ -347,7 +351,7 @@ class Keeper:
 
     def close(self) -> None:
         for call in list(self.calls):
-            call.finish("it was closed", for_good=call.store is None)
+            call.finish("it was closed", for_good=not call.replays)
 
     def plan(self) -> Plan:
         plan = self.plans.last

@@ -14,14 +14,15 @@ from statistics import median
 
 from ..recompute.op import MADE, Op, Value
 
-__all__ = ["cut"]
+__all__ = ["PIECES", "cut"]
 
-_MOST = 48  # segments of a forward without units
+PIECES = (48, 24, 12, 6, 3)
+"""Into how many segments a forward without units may be cut: the more, the less room one takes, and the more is held."""
 _NEAR = 1.3  # times the least that is alive nearby
 _LARGE = 2.5  # times a usual segment: it is cut
 
 
-def cut(ops: Sequence[Op], names: Sequence[str]) -> list[str]:
+def cut(ops: Sequence[Op], names: Sequence[str], most: int = PIECES[0]) -> list[str]:
     """Gives each operation (and what it makes) its segment. Returns the names of the segments."""
     if not ops:
         return list(names)
@@ -29,11 +30,11 @@ def cut(ops: Sequence[Op], names: Sequence[str]) -> list[str]:
     weights = [sum(map(_weight, ops[start:stop])) for start, stop in runs]
     alive = _alive(ops)
     usual = [weight for (start, _), weight in zip(runs, weights, strict=True) if names[ops[start].segment]]
-    limit = _LARGE * median(usual) if len(usual) > 2 else max(1.0, sum(weights) / _MOST)
+    limit = _LARGE * median(usual) if len(usual) > 2 else max(1.0, sum(weights) / most)
     found: list[str] = []
     for (start, stop), weight in zip(runs, weights, strict=True):
         name = names[ops[start].segment]
-        pieces = [start, *(_cuts(ops, alive, start, stop, limit) if weight > limit else []), stop]
+        pieces = [start, *(_cuts(ops, alive, start, stop, limit, most) if weight > limit else []), stop]
         for number, (first, last) in enumerate(pairwise(pieces)):
             for op in ops[first:last]:
                 op.segment = len(found)
@@ -72,12 +73,12 @@ def _alive(ops: Sequence[Op]) -> list[int]:
     return found
 
 
-def _cuts(ops: Sequence[Op], alive: Sequence[int], start: int, stop: int, limit: float) -> list[int]:
+def _cuts(ops: Sequence[Op], alive: Sequence[int], start: int, stop: int, limit: float, most: int) -> list[int]:
     """Where to cut a range of operations, so that no piece is larger than the limit, if that can be had."""
     found: list[int] = []
     weight = 0
     best: int | None = None
-    window = max(8, (stop - start) // _MOST)
+    window = max(8, (stop - start) // most)
     for place in range(start + 1, stop):
         weight += _weight(ops[place - 1])
         near = min(alive[max(start + 1, place - window) : min(stop, place + window)], default=0)

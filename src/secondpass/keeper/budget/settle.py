@@ -14,7 +14,7 @@ NOTE [ Settling ]
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -29,7 +29,7 @@ from ..saved.store import BITS, CHEAP, DROP, HOLD, HOST, LINGER, Store
 from .offload import send, travelling
 from .plan import Plan, PlanLine
 from .planner import Choice, Planner
-from .segments import cut
+from .segments import PIECES, cut
 from .size import readable
 
 if TYPE_CHECKING:
@@ -45,30 +45,76 @@ def settle(call: Call, keeper: Keeper) -> None:
     """See NOTE [ Settling ]."""
     store, tape = call.store, call.tape
     assert store is not None and tape is not None and store.places is not None
-    call.names = cut(tape.ops, call.names)
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
-    for number, _, value in reversed(places):
-        if value.kind is not MADE:
-            value.segment = tape.ops[number].segment
     call.native = _pin_native(call, places)
-    costs = _costs(tape.ops, store.on_gpu)
+    cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu))
+    budget = keeper.resolve_budget(cutter.planner(PIECES[0]).all_held)
     others = keeper.others(call)
-    planner = Planner(tape.ops, places, call.fixed(), costs)
-    budget = keeper.resolve_budget(planner.all_held)
     if others and budget is not None:
         keeper.press(call)
         others = keeper.others(call)
     while True:
-        actions, choice, peak = _choose(planner, keeper, None if budget is None else budget - others)
-        if choice is None or all(verify(store, value) for value in sorted(choice.dropped, key=_number)):
+        decision = cutter.decide(keeper.policy, None if budget is None else budget - others)
+        dropped = () if decision.choice is None else decision.choice.dropped
+        if all(verify(store, value) for value in sorted(dropped, key=_number)):
             break
-        planner = Planner(tape.ops, places, call.fixed(), costs)
-    _apply(store, planner, actions, choice)
-    plan = _plan(call, keeper, planner, places, actions, choice, peak)
+    call.names = cutter.names
+    _apply(store, decision)
+    plan = _plan(call, keeper, places, decision)
     if not others:
         keeper.plans.add(plan)
     keeper.plans.last = call.plan = plan
     store.places = None
+
+
+class _Decision(NamedTuple):
+    """What becomes of each value, and the most bytes that will be alive."""
+
+    planner: Planner
+    actions: dict[Value, str]
+    choice: Choice | None
+    peak: int
+
+
+class _Cutter:
+    """Cuts a forward into segments, and makes a plan for them. One without units can be cut in several ways."""
+
+    def __init__(
+        self, ops: list[Op], names: list[str], places: list[Place], fixed: int, costs: Callable[[Op], float]
+    ) -> None:
+        self._ops, self._given, self._places, self._fixed, self._costs = ops, names, places, fixed, costs
+        self._segments = [op.segment for op in ops]
+        self.names: list[str] = []
+
+    def planner(self, pieces: int) -> Planner:
+        for op, segment in zip(self._ops, self._segments, strict=True):
+            op.segment = segment
+        self.names = cut(self._ops, self._given, pieces)
+        for number, _, value in reversed(self._places):
+            if value.kind is not MADE:
+                value.segment = self._ops[number].segment
+        return Planner(self._ops, self._places, self._fixed, self._costs)
+
+    def decide(self, policy: str, budget: int | None) -> _Decision:
+        ways = PIECES[:1] if any(self._given) else PIECES
+        found: list[tuple[float, int, _Decision]] = []
+        refused: list[BudgetError] = []
+        for pieces in ways:
+            try:
+                decision = _choose(self.planner(pieces), policy, budget)
+            except BudgetError as error:
+                refused.append(error)
+                continue
+            choice = decision.choice
+            found.append((decision.peak if choice is None or budget is None else choice.seconds, -pieces, decision))
+            if choice is None or not choice.dropped:
+                break
+        if not found:
+            raise min(refused, key=lambda error: error.least)
+        _, pieces, decision = min(found, key=lambda way: way[:2])
+        if len(found) + len(refused) > 1:
+            decision = _choose(self.planner(-pieces), policy, budget)
+        return decision
 
 
 def _pin_native(call: Call, places: list[Place]) -> int:
@@ -97,11 +143,10 @@ def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
     return lambda op: known.get(key(op), 0.0)
 
 
-def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[Value, str], Choice | None, int]:
-    """What becomes of each value, and the most bytes that will be alive."""
+def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
     actions: dict[Value, str] = dict.fromkeys(planner.values, HOLD)
-    if keeper.policy == "offload":
-        return actions, None, _offload(planner, budget, actions)
+    if policy == "offload":
+        return _Decision(planner, actions, None, _offload(planner, budget, actions))
     if budget is None:
         choice: Choice | None = planner.everything()
     else:
@@ -112,7 +157,7 @@ def _choose(planner: Planner, keeper: Keeper, budget: int | None) -> tuple[dict[
     actions.update({value: CHEAP if value in choice.cheap else DROP for value in choice.dropped})
     if choice.bits:
         actions.update(dict.fromkeys(planner.bits, BITS))
-    return actions, choice, choice.peak
+    return _Decision(planner, actions, choice, choice.peak)
 
 
 def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> int:
@@ -151,8 +196,9 @@ def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
     )
 
 
-def _apply(store: Store, planner: Planner, actions: dict[Value, str], choice: Choice | None) -> None:
+def _apply(store: Store, decision: _Decision) -> None:
     """In this very call."""
+    planner, actions, choice, _ = decision
     for value, action in actions.items():
         value.anchor = planner.anchor(value)
         value.cheap = action is CHEAP
@@ -175,15 +221,8 @@ def _needs_more(op: Op) -> bool:
     return any(needed.kind not in (MADE, PARAMETER) and not needed.tokens for needed in op.needs())
 
 
-def _plan(
-    call: Call,
-    keeper: Keeper,
-    planner: Planner,
-    places: list[Place],
-    actions: dict[Value, str],
-    choice: Choice | None,
-    peak: int,
-) -> Plan:
+def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) -> Plan:
+    planner, actions, choice, peak = decision
     tape = call.tape
     assert tape is not None
     steps = [Step(op.func, shape, op.segment) for op, (_, shape) in zip(tape.ops, tape.log, strict=True)]
@@ -202,7 +241,7 @@ def _plan(
     for value in planner.bridges(dropped):
         if value.op is not None:
             steps[value.op.number].hold = True
-    wanted = _wanted(tape.ops, run, steps, places)
+    wanted = _wanted(tape.ops, run, steps, places) | _first(tape.ops)
     for op, step in zip(tape.ops, steps, strict=True):
         step.grad = op.grad
         step.trusted = op in run
@@ -242,6 +281,19 @@ def _wanted(ops: list[Op], run: set[Op], steps: list[Step], places: list[Place])
                 found.add(producer[value])
             if value in savers:
                 found.add(min(savers[value]))
+    return found
+
+
+def _first(ops: list[Op]) -> set[int]:
+    """The operations with which histories begin. What they save holds the call, as long as anything of it is alive."""
+    found: set[int] = set()
+    anchored: set[Value] = set()
+    for op in ops:
+        if not any(ref.value in anchored for ref in op.inputs if ref.requires_grad):
+            if not op.packs:
+                continue
+            found.add(op.number)
+        anchored.update(op.made())
     return found
 
 

@@ -21,7 +21,7 @@ __all__ = ["Window", "bptt", "detach"]
 
 
 def detach(state: Any) -> Any:
-    """Returns the same nested state without its history: tuples, lists, dicts, dataclasses, named tuples of tensors.
+    """Returns the same nested state without its history: containers, dataclasses, and objects such as caches of keys.
 
     Values and memory are shared with the original; whatever has no history is not copied.
 
@@ -33,7 +33,7 @@ def detach(state: Any) -> Any:
         >>> state["h"][0].requires_grad, state["step"]
         (False, 3)
     """
-    return map_leaves(_detached, state)
+    return map_leaves(_detached, state, objects=True)
 
 
 def _detached(leaf: Any) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.nn import Parameter
 
 from ..errors import KeepError, RepeatError, changed
@@ -103,12 +104,19 @@ def _version(value: Value) -> int | None:
 def _surroundings(store: Store) -> Iterator[None]:
     with (
         torch._C.DisableTorchFunction(),
-        torch._C._DisableFuncTorch(),
+        _outside_of_transforms(),
         torch._C._ExcludeDispatchKeyGuard(_BATCHED),
         torch.no_grad(),
         store.settings.again(),
     ):
         yield
+
+
+def _outside_of_transforms() -> contextlib.AbstractContextManager[Any]:
+    """A pass may run inside of `vmap`: what is computed again does not."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return torch._C._DisableFuncTorch()  # type: ignore[no-any-return]
+    return temporarily_clear_interpreter_stack()
 
 
 def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:

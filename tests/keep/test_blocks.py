@@ -96,7 +96,7 @@ def test_blocks_in_blocks():
     parameters = [p for model in models for p in model.parameters()]
     seed(1)
     expected = gradients(forward(*models), parameters, True)
-    for outer in OPTIONS.values():
+    for outer in (options for name, options in OPTIONS.items() if name != "budget"):
         for inner in ({"policy": "recompute"}, {}):
             seed(1)
             with secondpass.kept(**outer):

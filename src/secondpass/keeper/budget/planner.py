@@ -229,10 +229,20 @@ class Planner:
         for value in self.droppable:
             mine.setdefault(value.segment, []).append(value)
 
+        may = set(self.droppable)
+
+        def bound(ops: list[Op]) -> set[Value]:
+            """What must stay, if an anchor is computed by these."""
+            needed = {v for op in ops for v in op.needs() if v.tokens and self.present(v, dropped)}
+            return needed - certain
+
         def price(value: Value) -> float | None:
             ops = self._needed([value], dropped)
-            if value in self._anchors and (len(ops) > _FEW or any(traits(op.func).heavy for op in ops)):
-                return None
+            if value in self._anchors:
+                if len(ops) > _FEW or any(traits(op.func).heavy for op in ops):
+                    return None
+                if sum(other.counted for other in bound(ops) if other in may) >= value.counted:
+                    return None  # what must stay for it could go instead
             return cost([op for op in ops if op not in run]) / value.counted
 
         def offer(value: Value) -> None:
@@ -256,7 +266,7 @@ class Planner:
                 continue
             ops = self._needed([value], dropped)
             if value in self._anchors:
-                certain.update(v for op in ops for v in op.needs() if v.tokens and self.present(v, dropped))
+                certain |= bound(ops)
             dropped.add(value)
             run.update(ops)
             found.append(value)

@@ -212,7 +212,7 @@ def _apply(store: Store, decision: _Decision) -> None:
     if choice is not None:
         store.lean, store.splits = choice.lean, choice.splits
     for value in actions:
-        if value.op is not None and value.data is not None and _needs_more(value.op):
+        if value.op is not None and value.here and _needs_more(value.op):
             value.op = None  # it is held: what it is computed from, and nothing else needs, is not
 
 

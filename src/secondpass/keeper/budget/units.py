@@ -99,7 +99,7 @@ def _auto(root: nn.Module) -> list[tuple[str, nn.Module]]:
             inner = list(module.children())
             if any(_composite(child) for child in inner):
                 blocks.update(id(child) for child in inner if _composite(child) and not isinstance(child, _UNCALLED))
-            elif inner and module is not root and isinstance(module, nn.Sequential):
+            elif inner and module is not root and isinstance(module, nn.Sequential) and not _nested(inner):
                 blocks.add(id(module))  # a chain of plain layers: its inputs are its saved tensors, so it goes as one
     found: list[tuple[str, nn.Module]] = []
     _collect("", root, lambda module: id(module) in blocks, found, set())
@@ -120,6 +120,10 @@ def _opened(name: str, module: nn.Module) -> list[tuple[str, nn.Module]]:
                 inner += [(f"{name}.{child_name}.{n}" if name else f"{child_name}.{n}", b) for n, b in blocks]
                 break
     return [part for n, b in inner for part in _opened(n, b)] or [(name, module)]
+
+
+def _nested(children: list[nn.Module]) -> bool:
+    return any(isinstance(child, _CONTAINERS) for child in children)
 
 
 def _composite(module: nn.Module) -> bool:

@@ -265,7 +265,7 @@ class Tape(TorchFunctionMode):
         found = self._new(key, storage, version)
         base = tensor._base if tensor._is_view() else tensor
         found.kind, found.requires_grad = GIVEN, True
-        if type(base) is Parameter:
+        if _learns(base):
             found.kind, found.leaf = PARAMETER, id(base)
         return found
 
@@ -293,7 +293,7 @@ class Tape(TorchFunctionMode):
             value = self._opaque(tensor)
         elif value is None or value.version != tensor._version:
             base = tensor._base if tensor._is_view() else tensor
-            if type(base) is Parameter:
+            if _learns(base):
                 value = self.value_of(tensor)
             else:
                 value = self._new(key, tensor.untyped_storage(), tensor._version)
@@ -445,6 +445,11 @@ class Tape(TorchFunctionMode):
         self._weak.clear()
         self.ops.clear()
         del self._hooks
+
+
+def _learns(base: Any) -> bool:
+    """A parameter, or what is used as one."""
+    return type(base) is Parameter or (base is not None and base.requires_grad and base.is_leaf)
 
 
 class _Timer:

@@ -225,9 +225,9 @@ def lstm(small: bool, batch: int, shape: tuple[int, int, int]) -> Subject:
 Shape = tuple[int, tuple[int, int, int]]
 MODELS: dict[str, tuple[Callable[..., Subject], Shape, Shape]] = {
     "transformer": (transformer, (2, (12, 256, 128)), (32, (12, 768, 1024))),
-    "gpt2": (gpt2, (2, (6, 256, 128)), (16, (12, 768, 1024))),
-    "llama": (llama, (2, (6, 256, 128)), (4, (16, 2048, 1024))),
-    "vit": (vit, (4, (6, 256, 64)), (128, (12, 768, 224))),
+    "gpt2": (gpt2, (2, (12, 192, 128)), (16, (12, 768, 1024))),
+    "llama": (llama, (2, (12, 192, 128)), (4, (16, 2048, 1024))),
+    "vit": (vit, (4, (12, 192, 64)), (128, (12, 768, 224))),
     "resnet": (resnet, (8, (2, 32, 64)), (128, (0, 256, 224))),
     "unet": (unet, (4, (2, 32, 32)), (32, (2, 128, 64))),
     "lstm": (lstm, (8, (6, 192, 48)), (128, (6, 1024, 256))),

@@ -62,6 +62,15 @@ def competitors(task: Task, full: int, few: bool) -> dict[str, Step]:
     return steps
 
 
+def reachable(task: Task, budget: int) -> int:
+    """The budget, or the least that can be met."""
+    try:
+        task.kept(budget=budget)()
+    except secondpass.BudgetError as error:
+        return error.least
+    return budget
+
+
 def working(steps: dict[str, Step], task: Task) -> dict[str, Step]:
     """Those that can do it at all."""
     found = {}
@@ -85,7 +94,7 @@ def front(args: argparse.Namespace, name: str, losses: int, few: bool, seconds: 
     steps = working(competitors(task, full, few), task)
     most = memory(steps, args.device)
     if CHECKPOINT in most:
-        equal = working({EQUAL: task.kept(budget=most[CHECKPOINT])}, task)
+        equal = working({EQUAL: task.kept(budget=reachable(task, most[CHECKPOINT]))}, task)
         most.update(memory(equal, args.device))
         steps.update(equal)
     times = race(steps, args.device, max(3, args.rounds // 2) if few else args.rounds, BASE, until=until)
@@ -217,7 +226,9 @@ def main() -> None:
             left = max(0.0, 60 * args.minutes - (time.monotonic() - started)) / (len(todo) - number)
         title = f"{name}, {losses} losses, {losses} passes"
         try:
-            rows = publish(title, lambda name=name, losses=losses, few=few, left=left: front(args, name, losses, few, left))
+            rows = publish(
+                title, lambda name=name, losses=losses, few=few, left=left: front(args, name, losses, few, left)
+            )
         except ImportError as error:
             say(f"-- {name} is left out: {error}")
             continue

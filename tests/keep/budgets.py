@@ -14,7 +14,10 @@ import secondpass
 
 
 def budgets(
-    model: nn.Module, call: Callable[[Any], Any], shares: Sequence[float] = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), **options: Any
+    model: nn.Module,
+    call: Callable[[Any], Any],
+    shares: Sequence[float] = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9),
+    **options: Any,
 ) -> list[int]:
     """From the least that can be met to all that is needed; `call` is given a kept model and calls it."""
     probe = secondpass.keep(copy.deepcopy(model), budget="100GB", **options)

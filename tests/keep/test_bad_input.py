@@ -126,7 +126,9 @@ def moods():
     MOODS = itertools.count(1)
 
 
-@pytest.mark.parametrize("options", [{"policy": "recompute"}, {"policy": "offload"}, {"budget": "90% of full"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"policy": "recompute"}, {"policy": "offload"}, {"budget": "90% of full"}], ids=str
+)
 @pytest.mark.parametrize("kind", ["values", "shapes", "operations"])
 def test_a_forward_that_does_something_else_every_time(kind, options, moods):
     """Each pass is over the forward that ran, never over another one."""

@@ -155,7 +155,7 @@ def test_a_budget_that_changes():
     assert kept.budget == int(0.7 * whole)
     del out
     kept.budget = "2GB"
-    out = kept(X)
+    kept(X)
     assert kept.plan().held == kept.plan().bytes
     with pytest.raises(ValueError, match="`budget` should be"):
         kept.budget = "much"

@@ -72,7 +72,7 @@ def walk(model, call, change, retain):
     seed(4)
     out = call(X)
     change(model)
-    inputs = [p for p in model.parameters()]
+    inputs = list(model.parameters())
     out[:, 0].sum().backward(retain_graph=retain)
     out[:, 1].pow(2).sum().backward(retain_graph=retain)
     return [None if p.grad is None else p.grad.clone() for p in inputs]
@@ -139,7 +139,7 @@ def test_the_passes_run_under_something_else(options):
             assert differences(*found) == []
 
 
-class default_double:  # noqa: N801
+class default_double:
     def __enter__(self):
         torch.set_default_dtype(torch.float64)
 

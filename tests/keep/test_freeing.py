@@ -114,7 +114,9 @@ def test_the_learned_last_pass_frees_and_a_surprise_is_recomputed(options):
     assert ledger.held < 0.3 * full  # arguments, bits of noise and statistics
     assert any("last one" in line.why for line in ledger.lines)
     before = [p.grad.clone() for p in model.parameters()]
-    expected = [torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), once(model, x), strict=True)]
+    expected = [
+        torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), once(model, x), strict=True)
+    ]
     with pytest.warns(UserWarning, match=rf"{Path(__file__).name}:\d+ runs pass 3 over a kept call"):
         out[:, 0].sum().backward()
     surprise = [p.grad - b for p, b in zip(model.parameters(), before, strict=True)]

@@ -4,7 +4,6 @@
 import copy
 
 import pytest
-import torch
 from libraries import EXAMPLES
 from programs import POLICIES, differences, observe, seed
 

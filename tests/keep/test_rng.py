@@ -25,9 +25,8 @@ def test_another_thread_that_draws_meanwhile_is_noticed():
     draw = Draw(torch.device("cpu"))
     torch.rand(4)
     draw.done()
-    with pytest.raises(Draw.disturbed):
-        with draw.again():
-            torch.rand(4)
-            thread = threading.Thread(target=lambda: torch.rand(1))
-            thread.start()
-            thread.join()
+    with pytest.raises(Draw.disturbed), draw.again():
+        torch.rand(4)
+        thread = threading.Thread(target=lambda: torch.rand(1))
+        thread.start()
+        thread.join()

@@ -26,7 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 Budget = int | float | str | None
 
 
-def keep(function: F, budget: Budget = None, *, units: Any = "auto", policy: str = "auto", passes: int | None = None) -> F:
+def keep(
+    function: F, budget: Budget = None, *, units: Any = "auto", policy: str = "auto", passes: int | None = None
+) -> F:
     """Lets any number of passes follow one forward, within a budget, with the very gradients of `retain_graph`.
 
     :param function: A module or any function. A module stays a module: the result shares everything with it, and

@@ -15,7 +15,6 @@ NOTE [ The life of a call ]
 from __future__ import annotations
 
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -159,7 +158,8 @@ class Call(Region):
     def _make_room(self, target: int, spare_unit: bool) -> None:
         """Lets go of what was saved first, as far as it takes few operations to compute it again."""
         store, tape = self.store, self.tape
-        assert store is not None and tape is not None
+        assert store is not None
+        assert tape is not None
         for value in list(store.values()):
             if store.held <= target:
                 return

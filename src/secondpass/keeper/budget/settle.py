@@ -44,7 +44,9 @@ Place = tuple[int, int, Value]
 def settle(call: Call, keeper: Keeper) -> None:
     """See NOTE [ Settling ]."""
     store, tape = call.store, call.tape
-    assert store is not None and tape is not None and store.places is not None
+    assert store is not None
+    assert tape is not None
+    assert store.places is not None
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
     call.native = _pin_native(call, places)
     cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu))

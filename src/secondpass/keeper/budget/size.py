@@ -45,13 +45,17 @@ def parse_budget(budget: int | float | str | None, device: torch.device | None =
             raise ValueError(f"`budget` should be more than nothing. (got {budget!r})")
         return Share(Fraction(whole[1]) / 100)
     if isinstance(budget, bool) or not isinstance(budget, (int, float, str)):
-        raise TypeError(f"`budget` should be bytes, a size like '2GB', a share of free memory, or '50% of full'. (got {budget!r})")
+        raise TypeError(
+            f"`budget` should be bytes, a size like '2GB', a share of free memory, or '50% of full'. (got {budget!r})"
+        )
     share: float | Fraction | None = None
     if isinstance(budget, str):
         found = _WRITTEN.fullmatch(budget)
         unit = found[2].lower() if found else None
         if found is None or (unit != "%" and unit not in _UNITS):
-            raise ValueError(f"`budget` should be a size like '2GB', '512MiB', '40%' or '50% of full'. (got {budget!r})")
+            raise ValueError(
+                f"`budget` should be a size like '2GB', '512MiB', '40%' or '50% of full'. (got {budget!r})"
+            )
         if unit != "%":
             return _positive(int(Fraction(found[1]) * _UNITS[unit]), budget)
         share = Fraction(found[1]) / 100

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-__all__ = ["Units", "UnitPolicy", "choose_units"]
+__all__ = ["UnitPolicy", "Units", "choose_units"]
 
 UnitPolicy = Callable[[nn.Module], bool]
 _CONTAINERS = (nn.ModuleList, nn.Sequential, nn.ModuleDict)

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import GradientEdge
 
+from ..saved.graph import free, walk
 from . import products
 from .chunks import Chunks, Way
 from .clock import moment
-from ..saved.graph import walk
 from .heads import Found, Head, walk_heads
 from .join import Join
-from ..saved.graph import free
 from .layers import Survey, survey
 
 __all__ = ["Jacobian", "Row", "stack_rows"]

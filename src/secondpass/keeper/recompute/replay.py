@@ -193,7 +193,9 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
         if backends is not None:
             under_backends(backends)
     if inside and len(packs) != op.packs:
-        raise RepeatError(f"`{op.name}` saved {op.packs} tensors in the forward, and {len(packs)} when it was run again.")
+        raise RepeatError(
+            f"`{op.name}` saved {op.packs} tensors in the forward, and {len(packs)} when it was run again."
+        )
     found = {("pack", number): tensor for number, tensor in enumerate(packs)}
     for number, tensor in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
         if isinstance(tensor, torch.Tensor):

@@ -45,7 +45,8 @@ def verify(store: Store, value: Value) -> bool:
 
 
 def _same(store: Store, value: Value) -> bool:
-    assert value.data is not None and value.op is not None
+    assert value.data is not None
+    assert value.op is not None
     try:
         found = compute(store, value, _nothing)
     except (RuntimeError, KeepError):

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import changed
-from ..recompute.op import GIVEN, MADE, PARAMETER, Op, Saved, Value, view
+from ..recompute.op import GIVEN, PARAMETER, Op, Saved, Value, view
 from ..recompute.replay import compute
 from ..recompute.state import Settings
 from .graph import storage_of

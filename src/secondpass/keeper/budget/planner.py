@@ -32,7 +32,8 @@ __all__ = ["Choice", "Planner"]
 
 _FEW = 8  # operations that may compute an anchor
 _QUICK = 3  # operations that a cheap value takes at most
-_CALL = 4e-6  # seconds: what running any operation takes at least
+_CALL = 3e-5  # seconds: what running any operation takes the host besides, and writing it down before
+_READ = 3e-5  # seconds: what it takes to begin
 _WAYS = ((False, False), (True, False), (True, True))
 """Lean or not, in halves or not: see NOTE [ Planning ] 4."""
 
@@ -359,7 +360,7 @@ class _Walk:
     def _compute(self, target: Value) -> None:
         ops = closure([target], self._present)
         assert ops is not None
-        self._seconds += self._planner.cost(ops)
+        self._seconds += _READ + self._planner.cost(ops)
         after = self._border if _number(target) >= self._border else 0
         last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
         temporary: dict[Value, int] = {}

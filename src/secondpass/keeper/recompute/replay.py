@@ -133,23 +133,42 @@ def _run(
             raise KeepError("a parameter that a saved tensor is computed from is not here.")
         if leaf._version != version or id(leaf) in store.stepped:
             raise changed("a parameter", version, leaf._version)
-    written = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
-    bases: dict[Value, torch.Tensor] = {}
-    for number, ref in enumerate(op.inputs):
-        if ref.value.leaf and ref.value.leaf in store.stepped:
-            raise changed("a parameter", ref.value.at, _version(ref.value))
-        base = made.get(ref.value)
-        private = base is not None and last.get(ref.value, -1) <= place
-        base = _memory(ref.value) if base is None else base
-        if op.writes and (number in written or not written) and not private and ref.value not in bases:
-            base = copied(base)
-        bases.setdefault(ref.value, base)
+    bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)
+    if store.stepped:
+        for ref in op.inputs:
+            if ref.value.leaf in store.stepped:
+                raise changed("a parameter", ref.value.at, _version(ref.value))
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
         return {("out", 0): _dropped(op, bases)}
     if op.draw is not None:
         return _drawn(op, bases, inside)
     return _called(op, bases, inside)
+
+
+def _inputs(op: Op, made: dict[Value, torch.Tensor]) -> dict[Value, torch.Tensor]:
+    """Where the arguments lie."""
+    bases: dict[Value, torch.Tensor] = {}
+    for ref in op.inputs:
+        value = ref.value
+        if value not in bases:
+            base = made.get(value)
+            bases[value] = _memory(value) if base is None else base
+    return bases
+
+
+def _copies(op: Op, made: dict[Value, torch.Tensor], last: dict[Value, int], place: int) -> dict[Value, torch.Tensor]:
+    """The same for an operation that writes to some of them: those are copies, if anybody else needs them."""
+    written = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
+    bases: dict[Value, torch.Tensor] = {}
+    for number, ref in enumerate(op.inputs):
+        base = made.get(ref.value)
+        private = base is not None and last.get(ref.value, -1) <= place
+        base = _memory(ref.value) if base is None else base
+        if (number in written or not written) and not private and ref.value not in bases:
+            base = copied(base)
+        bases.setdefault(ref.value, base)
+    return bases
 
 
 def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
@@ -166,6 +185,10 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
 
 def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
     grad = inside or op.grad
+    if not grad and op.autocast is None and op.backends is None and not op.writes:
+        args = [_argument(value, bases, None) for value in op.args]
+        kwargs = {name: _argument(value, bases, None) for name, value in op.kwargs.items()} if op.kwargs else {}
+        return _outputs(op.func(*args, **kwargs))
     learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
     args = [_argument(value, bases, learned) for value in op.args]
     kwargs = {name: _argument(value, bases, learned) for name, value in op.kwargs.items()}
@@ -196,13 +219,18 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
         raise RepeatError(
             f"`{op.name}` saved {op.packs} tensors in the forward, and {len(packs)} when it was run again."
         )
-    found = {("pack", number): tensor for number, tensor in enumerate(packs)}
-    for number, tensor in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
-        if isinstance(tensor, torch.Tensor):
-            found["out", number] = tensor.detach()
+    found = _outputs(out)
+    found.update({("pack", number): tensor for number, tensor in enumerate(packs)})
     if op.writes:
         found.update({("arg", number): bases[ref.value] for number, ref in enumerate(op.inputs)})
     return found
+
+
+def _outputs(out: Any) -> Made:
+    if type(out) is torch.Tensor:
+        return {("out", 0): out.detach()}
+    outs = enumerate(out if isinstance(out, (tuple, list)) else (out,))
+    return {("out", number): tensor.detach() for number, tensor in outs if isinstance(tensor, torch.Tensor)}
 
 
 def _collect(packs: list[torch.Tensor]) -> Callable[[torch.Tensor], None]:

@@ -66,8 +66,10 @@ class Settings:
         now = tuple(read() for read, _ in _SETTINGS)
         autocast = autocast_now() if torch._C._is_any_autocast_enabled() else None
         cached = torch.is_autocast_cache_enabled()
+        same = now == self._values
         try:
-            self._put(self._values, now)
+            if not same:
+                self._put(self._values, now)
             if autocast is not None:
                 under_autocast(tuple((kind, False, dtype) for kind, _, dtype in autocast))
             torch.set_autocast_cache_enabled(False)
@@ -76,7 +78,8 @@ class Settings:
             torch.set_autocast_cache_enabled(cached)
             if autocast is not None:
                 under_autocast(autocast)
-            self._put(now, self._values)
+            if not same:
+                self._put(now, self._values)
 
     @staticmethod
     def _put(values: tuple[Any, ...], known: tuple[Any, ...]) -> None:

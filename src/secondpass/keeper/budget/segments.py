@@ -11,18 +11,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from ..recompute.op import MADE, Op, Value
 
-__all__ = ["PIECES", "cut"]
+__all__ = ["Way", "cut", "ways"]
 
-PIECES = (48, 24, 12, 6, 3)
+_PIECES = (48, 24, 12, 6, 3)
 """Into how many segments a forward without units may be cut: the more, the less room one takes, and the more is held."""
+_LEVELS = 3  # parents of units that are tried
+_LEAST = 4  # segments that are worth trying
 _NEAR = 1.3  # times the least that is alive nearby
 _LARGE = 2.5  # times a usual segment: it is cut
 
 
-def cut(ops: Sequence[Op], names: Sequence[str], most: int = PIECES[0]) -> list[str]:
+class Way(NamedTuple):
+    """One way to cut a forward: the segment of each operation, their names, and into how many at most if none has any."""
+
+    segments: list[int]
+    names: list[str]
+    pieces: int
+
+
+def ways(segments: list[int], names: list[str]) -> list[Way]:
+    """A forward without units can be cut into more or fewer pieces; units inside of larger parts can go together."""
+    if not any(names):
+        return [Way(segments, names, pieces) for pieces in _PIECES]
+    found = [Way(segments, names, _PIECES[0])]
+    for level in range(1, _LEVELS + 1):
+        merged = _merged(segments, names, level)
+        if merged is None:
+            break
+        if len(merged.names) < len(found[-1].names):
+            found.append(merged)
+    return found
+
+
+def _merged(segments: list[int], names: list[str], level: int) -> Way | None:
+    """The units' parents, or their parents, instead of them. What lies between two units goes with the first."""
+    parents: list[str] = []
+    found: list[int] = []
+    for segment in segments:
+        if names[segment]:
+            path = names[segment].split(".")
+            if len(path) <= level:
+                return None
+            parent = ".".join(path[:-level])
+            if not parents or parents[-1] != parent:
+                parents.append(parent)
+        elif not parents:
+            parents.append("")
+        found.append(len(parents) - 1)
+    return Way(found, parents, _PIECES[0]) if len(set(parents)) >= _LEAST else None
+
+
+def cut(ops: Sequence[Op], names: Sequence[str], most: int = _PIECES[0]) -> list[str]:
     """Gives each operation (and what it makes) its segment. Returns the names of the segments."""
     if not ops:
         return list(names)

@@ -29,7 +29,7 @@ from ..saved.store import BITS, CHEAP, DROP, HOLD, HOST, LINGER, Store
 from .offload import send, travelling
 from .plan import Plan, PlanLine
 from .planner import Choice, Planner
-from .segments import PIECES, cut
+from .segments import Way, cut, ways
 from .size import readable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def settle(call: Call, keeper: Keeper) -> None:
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
     call.native = _pin_native(call, places)
     cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu))
-    budget = keeper.resolve_budget(cutter.planner(PIECES[0]).all_held)
+    budget = keeper.resolve_budget(cutter.planner(cutter.ways[0]).all_held)
     others = keeper.others(call)
     if others and budget is not None:
         keeper.press(call)
@@ -79,43 +79,42 @@ class _Decision(NamedTuple):
 
 
 class _Cutter:
-    """Cuts a forward into segments, and makes a plan for them. One without units can be cut in several ways."""
+    """Cuts a forward into segments in several ways, and takes the one with the best plan."""
 
     def __init__(
         self, ops: list[Op], names: list[str], places: list[Place], fixed: int, costs: Callable[[Op], float]
     ) -> None:
-        self._ops, self._given, self._places, self._fixed, self._costs = ops, names, places, fixed, costs
-        self._segments = [op.segment for op in ops]
+        self._ops, self._places, self._fixed, self._costs = ops, places, fixed, costs
+        self.ways = ways([op.segment for op in ops], names)
         self.names: list[str] = []
 
-    def planner(self, pieces: int) -> Planner:
-        for op, segment in zip(self._ops, self._segments, strict=True):
+    def planner(self, way: Way) -> Planner:
+        for op, segment in zip(self._ops, way.segments, strict=True):
             op.segment = segment
-        self.names = cut(self._ops, self._given, pieces)
+        self.names = cut(self._ops, way.names, way.pieces)
         for number, _, value in reversed(self._places):
             if value.kind is not MADE:
                 value.segment = self._ops[number].segment
         return Planner(self._ops, self._places, self._fixed, self._costs)
 
     def decide(self, policy: str, budget: int | None) -> _Decision:
-        ways = PIECES[:1] if any(self._given) else PIECES
         found: list[tuple[float, int, _Decision]] = []
         refused: list[BudgetError] = []
-        for pieces in ways:
+        for number, way in enumerate(self.ways):
             try:
-                decision = _choose(self.planner(pieces), policy, budget)
+                decision = _choose(self.planner(way), policy, budget)
             except BudgetError as error:
                 refused.append(error)
                 continue
             choice = decision.choice
-            found.append((decision.peak if choice is None or budget is None else choice.seconds, -pieces, decision))
+            found.append((decision.peak if choice is None or budget is None else choice.seconds, number, decision))
             if choice is None or not choice.dropped:
                 break
         if not found:
             raise min(refused, key=lambda error: error.least)
-        _, pieces, decision = min(found, key=lambda way: way[:2])
+        _, number, decision = min(found, key=lambda way: way[:2])
         if len(found) + len(refused) > 1:
-            decision = _choose(self.planner(-pieces), policy, budget)
+            decision = _choose(self.planner(self.ways[number]), policy, budget)
         return decision
 
 

@@ -131,17 +131,56 @@ class Planner:
         return sum(value.counted for value in self.values)
 
     def reserve(self, lean: bool) -> int:
+        """Room for gradients on their way, where they take most."""
+        return max((self._gradients(segment, lean) for segment in self._segments), default=0)
+
+    def _gradients(self, segment: int, lean: bool) -> int:
         """Room for the gradients on their way through a segment.
 
         An activation's gradient comes and goes at once, both of the size of the largest saved tensor. Or a product has
         its gradient, its weight's, and its input, if that is made only now. Meanwhile the gradient of the segment's
-        result waits to be added, and a dropout may have made another of that size.
+        result waits to be added, and a dropout may have made another of that size. Gradients of what later segments
+        have read, and earlier ones made, wait until the pass comes there.
         """
-        largest = max((value.counted for value in self.values), default=0)
-        edge = max((value.counted for value in self._anchors), default=0)
-        weight = max((leaf.nbytes for op in self._ops for leaf, _, learns in op.leaves if learns), default=0)
-        cheap = max((v.counted for v in self.values if v.op is not None and not traits(v.op.func).heavy), default=0)
-        return max(2 * largest + edge, largest + (cheap if lean else 0) + weight + 2 * edge)
+        largest, cheap, edge, weight, waiting = self._sizes.get(segment, (0, 0, 0, 0, 0))
+        return waiting + max(2 * largest + edge, largest + (cheap if lean else 0) + weight + 2 * edge)
+
+    @cached_property
+    def _sizes(self) -> dict[int, tuple[int, int, int, int, int]]:
+        """Of each segment: the largest saved tensor, the largest that takes no product, what enters or leaves, the
+        largest weight, and what waits meanwhile."""
+        largest: dict[int, int] = {}
+        cheap: dict[int, int] = {}
+        edge: dict[int, int] = {}
+        weight: dict[int, int] = {}
+        scratch: dict[int, int] = {}
+        for value, segments in self._readers.items():
+            if value.op is not None and value.slot[0] == "pack" and traits(value.op.func).recurrent:
+                for segment in segments:  # there is no gradient of its workspace, but the kernel takes another one
+                    scratch[segment] = max(scratch.get(segment, 0), value.counted)
+                continue
+            for segment in segments:
+                largest[segment] = max(largest.get(segment, 0), value.counted)
+                if value.op is not None and not traits(value.op.func).heavy:
+                    cheap[segment] = max(cheap.get(segment, 0), value.counted)
+                if value in self._anchors:
+                    edge[segment] = max(edge.get(segment, 0), value.counted)
+        spans: dict[Value, int] = {}
+        for op in self._ops:
+            for leaf, _, learns in op.leaves:
+                if learns:
+                    weight[op.segment] = max(weight.get(op.segment, 0), leaf.nbytes)
+            for ref in op.inputs:
+                if ref.requires_grad and ref.value.kind is MADE and op.segment > ref.value.segment:
+                    spans[ref.value] = max(spans.get(ref.value, 0), op.segment)
+        for value in self._anchors:
+            edge[value.segment] = max(edge.get(value.segment, 0), value.counted)
+        waiting = scratch
+        for value, last in spans.items():
+            for segment in range(value.segment + 1, last):
+                waiting[segment] = waiting.get(segment, 0) + value.nbytes
+        columns = (largest, cheap, edge, weight, waiting)
+        return {segment: tuple(column.get(segment, 0) for column in columns) for segment in self._segments}  # type: ignore[misc]
 
     def _base(self, dropped: frozenset[Value], masks: bool) -> int:
         """What is held for all passes."""
@@ -159,8 +198,8 @@ class Planner:
             work, time = self._work(segment, dropped, cheap if lean else frozenset(), border)
             if border:
                 splits[segment] = border
-            most, seconds = max(most, work), seconds + time
-        peak = self._base(dropped, bits) + most + self.reserve(lean)
+            most, seconds = max(most, work + self._gradients(segment, lean)), seconds + time
+        peak = self._base(dropped, bits) + most
         return Choice(dropped, cheap, lean, splits, bits, peak, seconds)
 
     def _cheap(self, dropped: frozenset[Value]) -> frozenset[Value]:

@@ -222,6 +222,7 @@ def test_units():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         out = kept(X)
+        out = secondpass.keep(trunk, policy="retain", units=["features"])(X)
     del out
 
 

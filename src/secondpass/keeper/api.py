@@ -152,13 +152,13 @@ def _kept_class(kind: type) -> type:
 
 def _share(module: Any, kind: type) -> Any:
     """Another object with the very same attributes."""
-    twin = object.__new__(kind)
+    twin: Any = object.__new__(kind)
     object.__setattr__(twin, "__dict__", vars(module))
     return twin
 
 
 def _kept_module(module: nn.Module, options: dict[str, Any]) -> Any:
-    kept_module = _share(module, _kept_class(type(module)))
+    kept_module = _share(module, _kept_class(type(module)))  # type: ignore[arg-type]
     object.__setattr__(kept_module, "_options", options)
     object.__setattr__(kept_module, "_keeper", Keeper(module, **options))
     return kept_module
@@ -196,12 +196,12 @@ class kept(Kept):
             self._open.enter_context(self._keeper.recording(self._call))
         return self
 
-    def __exit__(self, kind: Any, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         call, self._call = self._call, None
         self._open.close()
         if call is None:
             return
-        if kind is not None:
+        if error and error[0] is not None:
             self._keeper.abandon(call)
         else:
             self._keeper.end(call, None)

@@ -22,6 +22,8 @@ from . import ddp
 from .call import Call
 from .saved.graph import Node, free, node_of, walk
 
+_autograd: Any = torch.autograd
+
 __all__ = ["add_guard", "attach", "remove_guard"]
 
 
@@ -36,8 +38,8 @@ class _Engine:
 
     def install(self) -> None:
         with self.lock:
-            if not isinstance(torch.autograd._engine_run_backward, _Layer):
-                torch.autograd._engine_run_backward = _Layer(torch.autograd._engine_run_backward)
+            if not isinstance(_autograd._engine_run_backward, _Layer):
+                _autograd._engine_run_backward = _Layer(_autograd._engine_run_backward)
             if self.hook is None:
                 self.hook = register_optimizer_step_post_hook(_stepped)
 
@@ -46,9 +48,9 @@ class _Engine:
         with self.lock:
             if self.guards or any(True for _ in self.calls):  # its length would count the one just dying
                 return
-            here = torch.autograd._engine_run_backward
+            here = _autograd._engine_run_backward
             if isinstance(here, _Layer):
-                torch.autograd._engine_run_backward = here.below
+                _autograd._engine_run_backward = here.below
             if self.hook is not None:
                 self.hook.remove()
                 self.hook = None

@@ -38,13 +38,16 @@ _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.Transformer
 """Modules that take another way under a function mode, where nothing is trained."""
 
 
+_tracing: Callable[[], bool] = torch._C._is_tracing
+
+
 class _Parts:
     """What a model is made of."""
 
     def __init__(self, module: nn.Module | None) -> None:
         modules = [] if module is None else list(module.modules())
         self.calls = 0
-        self.parameters = list(
+        self.parameters: list[torch.Tensor] = list(
             {id(v): v for part in modules for v in part._parameters.values() if v is not None}.values()
         )
         self.buffers = [value for part in modules for value in part._buffers.values() if value is not None]
@@ -214,7 +217,8 @@ class Keeper:
         else:
             self._say_nothing_found(call)
         call.close_tape()
-        self.units.warn()
+        if call.replays:  # otherwise nobody has looked
+            self.units.warn()
 
     def _settle_end(self, call: Call) -> None:
         try:
@@ -416,7 +420,7 @@ def wanted() -> bool:
     """Is there a graph to keep, and is nobody else tracing it?"""
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled() or torch.compiler.is_compiling():
         return False
-    return torch._C._functorch.peek_interpreter_stack() is None and not torch.jit.is_tracing()
+    return torch._C._functorch.peek_interpreter_stack() is None and not _tracing()
 
 
 def _hooked() -> bool:

@@ -29,7 +29,7 @@ _KEY = "secondpass.keep"
 
 def mark() -> int:
     """How many nodes this thread has built so far."""
-    return torch._C._autograd._get_sequence_nr()  # type: ignore[attr-defined,no-any-return]
+    return torch._C._autograd._get_sequence_nr()
 
 
 class Region:

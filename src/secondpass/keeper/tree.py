@@ -25,7 +25,8 @@ _CLOSED = (torch.Tensor, nn.Module, torch.optim.Optimizer, type, types.ModuleTyp
 
 def leaves(tree: Any, objects: bool = False) -> Iterator[Any]:
     """Yields what a nested value holds, in a fixed order."""
-    todo, seen = [tree], set()
+    todo: list[Any] = [tree]
+    seen: set[int] = set()
     while todo and len(seen) < _MOST:
         value = todo.pop()
         inner = _children(value, objects)

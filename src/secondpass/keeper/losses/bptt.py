@@ -106,10 +106,11 @@ def _cut(sequence: Any, window: int, dim: int) -> Iterator[Any]:
         found = sorted(lengths)
         raise ValueError(f"`sequence` should hold tensors of one length along dim {dim}. (got lengths {found})")
     (length,) = lengths
-    return (
-        map_leaves(lambda value, a=start: value.narrow(dim, a, min(window, length - a)), sequence)
-        for start in range(0, length, window)
-    )
+
+    def part(start: int) -> Any:
+        return map_leaves(lambda value: value.narrow(dim, start, min(window, length - start)), sequence)
+
+    return map(part, range(0, length, window))
 
 
 def _detach_attributes(module: nn.Module) -> None:

@@ -185,8 +185,8 @@ class _Several(NamedTuple):
         for at, head in enumerate(self.heads):
             for place, value in head.own.items():
                 if value is not None:
-                    found[place] = value.new_zeros((len(self.losses), *value.shape))
-                    found[place][at] = value
+                    column = found[place] = value.new_zeros((len(self.losses), *value.shape))
+                    column[at] = value
         return found
 
 

@@ -20,7 +20,7 @@ class Feed(NamedTuple):
     """A node of one loss that leads to the shared part: by which of its edges, and to which one of the border."""
 
     node: Node
-    index: int
+    place: int
     edge: int
 
 
@@ -99,7 +99,8 @@ def _neck(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | None:
     for loss, place in dict.fromkeys(feeds[node]):
         cuts[loss].append(places[place])
     edges = {(node, place): number for place, number in places.items()}
-    everywhere, alone = [True] * len(wanted), [set() for _ in roots]
+    everywhere = [True] * len(wanted)
+    alone: list[set[int]] = [set() for _ in roots]
     return Join(
         roots, list(edges), cuts, _feeds(heads, edges, len(roots)), alone, everywhere, [everywhere] * len(roots)
     )
@@ -111,7 +112,7 @@ def _border(roots: list[torch.Tensor], wanted: list[torch.Tensor]) -> Join | Non
     owner: dict[Node, int] = {}
     shared: set[Node] = set()
     for number, root in enumerate(roots):
-        todo = [root.grad_fn]
+        todo: list[Node] = [root.grad_fn]
         while todo:
             node = todo.pop()
             if node in shared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -18,7 +19,7 @@ _PRODUCTS = {"AddmmBackward0": ("_saved_mat1", (1, 2, 0)), "MmBackward0": ("_sav
 _FACTORS = {"GeluBackward0", "SiluBackward0", "MishBackward0", "EluBackward0", "SoftplusBackward0"}
 """Nodes that multiply a gradient by a factor of their own, element by element, which takes them long to compute."""
 
-_LEAF = torch._C._functions.AccumulateGrad
+_LEAF: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Layer:
     @property
     def given(self) -> torch.Tensor:
         """What the layer was applied to. Raises where it was written to since."""
-        return getattr(self.node, self.slot).detach()
+        return getattr(self.node, self.slot).detach()  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -107,7 +108,7 @@ class _Trunk:
         while todo:
             here = todo.pop()
             known = self._leads.get(here)
-            if known is None and type(here) is _LEAF:
+            if known is None and here is not None and type(here) is _LEAF:
                 known = id(here.variable) in self._places
             if known:
                 while here is not None:
@@ -136,13 +137,13 @@ class _Trunk:
         return Layer(node, slot, weight, beside)
 
     def _input(self, leaf: Node | None) -> int | None:
-        if type(leaf) is not _LEAF or leaf in self._again:
+        if leaf is None or type(leaf) is not _LEAF or leaf in self._again:
             return None
         return self._places.get(id(leaf.variable))
 
 
 def _age(node: Node) -> int:
-    return node._sequence_nr()
+    return node._sequence_nr()  # type: ignore[no-any-return]
 
 
 def _plain(layer: Layer, wanted: list[torch.Tensor]) -> bool:

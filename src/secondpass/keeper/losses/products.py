@@ -173,5 +173,5 @@ _streams: dict[torch.device, torch.cuda.Stream] = {}
 def _side_stream(device: torch.device) -> torch.cuda.Stream:
     """One for each device, so that its memory is reused from call to call."""
     if device not in _streams:
-        _streams[device] = torch.cuda.Stream(device)
+        _streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     return _streams[device]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -19,12 +19,15 @@ __all__ = ["paused", "watching_compiled"]
 
 _NAME = "_maybe_set_eval_frame"
 _lock = threading.Lock()
+_modes: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack
+_push: Callable[[Any], None] = torch.overrides._push_mode
+_pop: Callable[[], Any] = torch.overrides._pop_mode
 
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
     """Within, no tape of this thread sees anything."""
-    stack = torch.overrides._get_current_function_mode_stack()
+    stack = _modes()
     ours = [mode for mode in stack if getattr(mode, "steps_aside", False)]
     if not ours:
         yield
@@ -37,11 +40,11 @@ def paused() -> Iterator[None]:
 
 
 def _replace(modes: list[Any]) -> list[Any]:
-    before = torch.overrides._get_current_function_mode_stack()
+    before = _modes()
     for _ in before:
-        torch.overrides._pop_mode()
+        _pop()
     for mode in modes:
-        torch.overrides._push_mode(mode)
+        _push(mode)
     return before
 
 
@@ -55,7 +58,7 @@ class _Watcher:
     def __call__(self, callback: Any) -> Any:
         stack: list[Any] | None = getattr(self._here, "stack", None)
         if callback not in (None, False) and stack is None:
-            modes = torch.overrides._get_current_function_mode_stack()
+            modes = _modes()
             if any(getattr(mode, "steps_aside", False) for mode in modes):
                 self._here.stack = _replace([m for m in modes if not getattr(m, "steps_aside", False)])
         elif callback in (None, False) and stack is not None:

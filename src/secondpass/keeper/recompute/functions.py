@@ -48,7 +48,8 @@ _LOOKS = _all(
     "is_signed is_tensor item ndimension nelement numel numpy record_stream register_hook "
     "register_post_accumulate_grad_hook requires_grad_ retain_grad share_memory_ size storage storage_offset stride "
     "tolist untyped_storage"
-) | {torch.autograd.grad, torch.autograd.backward, torch._C._set_grad_enabled}
+)
+_LOOKS |= {torch.autograd.grad, torch.autograd.backward, torch._C._set_grad_enabled}
 """They compute no tensor, or run passes."""
 
 

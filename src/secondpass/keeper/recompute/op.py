@@ -119,7 +119,7 @@ class Ref(NamedTuple):
     dtype: torch.dtype
     shape: torch.Size
     stride: tuple[int, ...]
-    offset: int
+    offset: Any
     requires_grad: bool
 
 
@@ -158,7 +158,7 @@ class Op:
     def took(self) -> float:
         """Seconds. On a GPU only after it has been waited for."""
         if isinstance(self.seconds, tuple):
-            return self.seconds[0].elapsed_time(self.seconds[1]) / 1e3
+            return float(self.seconds[0].elapsed_time(self.seconds[1])) / 1e3
         return self.seconds
 
     def made(self) -> Iterator[Value]:
@@ -203,7 +203,7 @@ class Op:
 
 
 def view(
-    data: torch.Tensor, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...], offset: int
+    data: torch.Tensor, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...], offset: Any
 ) -> torch.Tensor:
     """The memory of a tensor in another form."""
     if data.dtype != dtype:
@@ -215,6 +215,6 @@ def view(
 
 def copied(tensor: torch.Tensor) -> torch.Tensor:
     """The same in memory of its own: all that the tensor's memory holds."""
-    storage = tensor.untyped_storage().clone()
+    storage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
     copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
     return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())

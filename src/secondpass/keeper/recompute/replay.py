@@ -34,7 +34,7 @@ __all__ = ["closure", "compute"]
 
 _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
-_BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))
+_BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))  # type: ignore[arg-type]
 Made = dict[tuple[str, int], torch.Tensor]
 
 
@@ -115,7 +115,7 @@ def _surroundings(store: Store) -> Iterator[None]:
 def _outside_of_transforms() -> contextlib.AbstractContextManager[Any]:
     """A pass may run inside of `vmap`: what is computed again does not."""
     if torch._C._functorch.peek_interpreter_stack() is None:
-        return torch._C._DisableFuncTorch()  # type: ignore[no-any-return]
+        return torch._C._DisableFuncTorch()
     return temporarily_clear_interpreter_stack()
 
 

@@ -102,7 +102,7 @@ class Tape(TorchFunctionMode):
         self._script = script
         self._hooks = (self._pack, listener.unpack)  # until `close`: it leads back here
         self._values: dict[int, Value] = {}
-        self._weak: list[int] = []
+        self._weak: list[Any] = []
         self._op: Op | None = None
         self._step: Step | None = None
         self._packed: set[int] = set()
@@ -441,7 +441,7 @@ class Tape(TorchFunctionMode):
         """The forward is over. Addresses mean nothing from here on."""
         self._values.clear()
         for weak in self._weak:
-            torch.UntypedStorage._free_weak_ref(weak)
+            torch.UntypedStorage._free_weak_ref(weak)  # type: ignore[no-untyped-call]
         self._weak.clear()
         self.ops.clear()
         del self._hooks
@@ -452,17 +452,20 @@ def _learns(base: Any) -> bool:
     return type(base) is Parameter or (base is not None and base.requires_grad and base.is_leaf)
 
 
+_event: Callable[..., torch.cuda.Event] = torch.cuda.Event
+
+
 class _Timer:
     def __init__(self, on_gpu: bool) -> None:
         self._start: float | torch.cuda.Event = time.perf_counter()
         if on_gpu:
-            self._start = torch.cuda.Event(enable_timing=True)
+            self._start = _event(enable_timing=True)
             self._start.record()
 
     def seconds(self) -> Any:
         if isinstance(self._start, float):
             return time.perf_counter() - self._start
-        end = torch.cuda.Event(enable_timing=True)
+        end = _event(enable_timing=True)
         end.record()
         return self._start, end
 

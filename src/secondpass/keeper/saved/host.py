@@ -31,12 +31,12 @@ _streams: dict[tuple[torch.device, str], Any] = {}
 def _stream(device: torch.device, way: str) -> Any:
     key = (device, way)
     if key not in _streams:
-        _streams[key] = torch.cuda.Stream(device)
+        _streams[key] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     return _streams[key]
 
 
 def _holders(tensor: torch.Tensor) -> int:
-    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)  # type: ignore[attr-defined,no-any-return]
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
 
 
 class HostCopy:

@@ -170,6 +170,21 @@ class Lists(zoo.Plain):
         return x + self.down(torch.cat([best, torch.where(where > 0, input=a, other=b)], dim=1)) * total[:, None]
 
 
+class Sliced(zoo.Plain):
+    """Chooses by a number in a tensor, which moves on."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("place", torch.tensor(0), persistent=False)
+
+    def forward(self, x):
+        self.place.fill_(2)
+        rows = torch.arange(x.shape[0])
+        h = torch.tanh(self.up(x))[rows, self.place : self.place + 8]
+        self.place.add_(3)
+        return x + self.down(torch.cat([torch.sin(h), h[rows, 0:8]], dim=1))
+
+
 class Cached(zoo.Plain):
     """Computes something once, and uses it in all calls: anybody may hold it."""
 
@@ -186,7 +201,7 @@ BLOCKS = {
     "silu": zoo.Gated, "gelu": lambda: zoo.Gated(functional.gelu), "tanh": lambda: zoo.Gated(torch.tanh),
     "dropped": Dropped, "bare": Bare, "written": Written, "behind the back": BehindTheBack, "numpy": ThroughNumpy,
     "filled": Filled, "both": Both, "attention": Attention, "random attention": RandomAttention, "chain": Chain,
-    "frozen": Frozen, "scaled": Scaled, "rectified": Rectified, "parts": Parts, "lists": Lists, "cached": Cached,
+    "frozen": Frozen, "scaled": Scaled, "rectified": Rectified, "parts": Parts, "lists": Lists, "cached": Cached, "sliced": Sliced,
 }  # fmt: skip
 
 

@@ -132,6 +132,11 @@ class Keeper:
             raise
         self.plans.clear()
 
+    @property
+    def firm_budget(self) -> int | None:
+        """The budget in bytes, where that does not depend on the forward."""
+        return None if isinstance(self._asked, Share) else self.budget
+
     def resolve_budget(self, full: int) -> int | None:
         """The budget in bytes, now that it is known what retain_graph=True would hold."""
         if isinstance(self._asked, Share):
@@ -180,8 +185,8 @@ class Keeper:
         if plan is None:
             if self.policy == "offload" and self.budget is None:
                 store.action = HOST
-            if self.budget is not None:
-                call.calm = max(0, self.budget - self.others(call)) * 0.6  # gradients on their way need room too
+            if self.firm_budget is not None:
+                call.calm = max(0, self.firm_budget - self.others(call)) * 0.6  # gradients on their way need room too
             elif self.policy == "recompute":
                 call.calm = 0
         else:
@@ -238,6 +243,8 @@ class Keeper:
         with store.lock:
             if tape.planned and call.plan is not None:
                 self.plans.followed(call.plan)
+                if isinstance(self._asked, Share):
+                    self.budget = call.plan.budget
                 self._check_room(call)
             elif store.places is not None and len(tape.ops) == tape.number:
                 settle(call, self)

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
+
 from ..recompute.functions import traits
 from ..recompute.op import MADE, PARAMETER, Op, Value
 from ..recompute.replay import closure
@@ -34,6 +36,7 @@ _FEW = 8  # operations that may compute an anchor
 _QUICK = 3  # operations that a cheap value takes at most
 _CALL = 3e-5  # seconds: what running any operation takes the host besides, and writing it down before
 _READ = 3e-5  # seconds: what it takes to begin
+_JOINS = {torch.cat, torch.concat, torch.concatenate}
 _WAYS = ((False, False), (True, False), (True, True))
 """Lean or not, in halves or not: see NOTE [ Planning ] 4."""
 
@@ -166,6 +169,7 @@ class Planner:
                 if value in self._anchors:
                     edge[segment] = max(edge.get(segment, 0), value.counted)
         spans: dict[Value, int] = {}
+        sizes: dict[Value, int] = {}
         for op in self._ops:
             for leaf, _, learns in op.leaves:
                 if learns:
@@ -173,12 +177,15 @@ class Planner:
             for ref in op.inputs:
                 if ref.requires_grad and ref.value.kind is MADE and op.segment > ref.value.segment:
                     spans[ref.value] = max(spans.get(ref.value, 0), op.segment)
+                    if op.func in _JOINS:  # the gradient is a part of a larger one, and holds all of it
+                        parts = sum(other.shape.numel() * other.dtype.itemsize for other in op.inputs)
+                        sizes[ref.value] = max(sizes.get(ref.value, 0), parts)
         for value in self._anchors:
             edge[value.segment] = max(edge.get(value.segment, 0), value.counted)
         waiting = scratch
         for value, last in spans.items():
             for segment in range(value.segment + 1, last):
-                waiting[segment] = waiting.get(segment, 0) + value.nbytes
+                waiting[segment] = waiting.get(segment, 0) + sizes.get(value, value.nbytes)
         columns = (largest, cheap, edge, weight, waiting)
         return {segment: tuple(column.get(segment, 0) for column in columns) for segment in self._segments}  # type: ignore[misc]
 

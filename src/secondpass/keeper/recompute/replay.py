@@ -185,13 +185,14 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
 
 def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
     grad = inside or op.grad
+    views: dict[int, torch.Tensor] = {}
     if not grad and op.autocast is None and op.backends is None and not op.writes:
-        args = [_argument(value, bases, None) for value in op.args]
-        kwargs = {name: _argument(value, bases, None) for name, value in op.kwargs.items()} if op.kwargs else {}
+        args = [_argument(value, bases, None, views) for value in op.args]
+        kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
         return _outputs(op.func(*args, **kwargs))
     learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
-    args = [_argument(value, bases, learned) for value in op.args]
-    kwargs = {name: _argument(value, bases, learned) for name, value in op.kwargs.items()}
+    args = [_argument(value, bases, learned, views) for value in op.args]
+    kwargs = {name: _argument(value, bases, learned, views) for name, value in op.kwargs.items()}
     packs: list[torch.Tensor] = []
     autocast = backends = None
     try:
@@ -244,17 +245,28 @@ def _as_it_is(_: object) -> torch.Tensor:
     raise KeepError("a graph that was built to be thrown away was walked.")
 
 
-def _argument(value: Any, bases: dict[Value, torch.Tensor], learned: dict[int, bool] | None) -> Any:
-    """`learned` tells where a graph is built: which parameters learned at the time of the forward."""
+def _argument(
+    value: Any, bases: dict[Value, torch.Tensor], learned: dict[int, bool] | None, views: dict[int, torch.Tensor]
+) -> Any:
+    """`learned` tells where a graph is built: which parameters learned at the time of the forward.
+
+    What was one tensor in the forward is one tensor again: `views` holds those that were made already.
+    """
     if type(value) is Ref:
-        found = view(bases[value.value], value.dtype, value.shape, value.stride, value.offset)
-        if learned is not None and value.requires_grad:
-            return found.detach().requires_grad_()
+        found = views.get(id(value))
+        if found is None:
+            found = view(bases[value.value], value.dtype, value.shape, value.stride, value.offset)
+            if learned is not None and value.requires_grad:
+                found = found.detach().requires_grad_()
+            views[id(value)] = found
         return found
     if type(value) is Parameter and learned is not None and value.requires_grad != learned[id(value)]:
-        return value.detach().requires_grad_(learned[id(value)])
+        found = views.get(id(value))
+        if found is None:
+            found = views[id(value)] = value.detach().requires_grad_(learned[id(value)])
+        return found
     if type(value) is list or type(value) is tuple:
-        return type(value)([_argument(item, bases, learned) for item in value])
+        return type(value)([_argument(item, bases, learned, views) for item in value])
     return value
 
 
@@ -273,7 +285,7 @@ def _memory(value: Value) -> torch.Tensor:
 
 def _dropped(op: Op, bases: dict[Value, torch.Tensor]) -> torch.Tensor:
     """What a dropout made of its input, by the noise it multiplied by. On a GPU that is a mask."""
-    given, noise = _argument(op.args[0], bases, None), _argument(op.noise, bases, None)
+    given, noise = _argument(op.args[0], bases, None, {}), _argument(op.noise, bases, None, {})
     if noise.dtype != torch.bool:
         return given * noise  # type: ignore[no-any-return]
     rate = op.kwargs.get("p", op.args[1] if len(op.args) > 1 else 0.5)

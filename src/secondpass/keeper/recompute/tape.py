@@ -42,10 +42,11 @@ __all__ = ["Listener", "Script", "Step", "Tape"]
 
 _PLAIN = frozenset(
     [
-        int, float, bool, str, complex, type(None), type(Ellipsis), slice, torch.dtype, torch.device, torch.layout,
+        int, float, bool, str, complex, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
         torch.memory_format, torch.Size,
     ]
 )  # fmt: skip
+_NUMBERS = {int, type(None)}
 _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _top: Callable[[bool], Any] = torch._C._autograd._top_saved_tensors_default_hooks
@@ -207,6 +208,9 @@ class Tape(TorchFunctionMode):
     def _argument(self, op: Op, value: Any, given: list[tuple[torch.Tensor, Value]]) -> Any:
         kind = type(value)
         if kind is torch.Tensor:
+            for place, (known, _) in enumerate(given):
+                if known is value:  # functions ask whether two arguments are one
+                    return op.inputs[place]
             found = self.value_of(value)
             given.append((value, found))
             form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), value.requires_grad)
@@ -220,6 +224,8 @@ class Tape(TorchFunctionMode):
             return value
         if kind is list or kind is tuple:
             return kind([self._argument(op, item, given) for item in value])
+        if kind is slice and {type(value.start), type(value.stop), type(value.step)} <= _NUMBERS:
+            return value
         op.why = f"it was given a {kind.__name__}"
         return None
 

@@ -76,7 +76,9 @@ def clock(device: str) -> float:
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
-def race(steps: dict[str, Step], device: str, rounds: int, base: str, warm: int = 0) -> dict[str, tuple[float, float]]:
+def race(
+    steps: dict[str, Step], device: str, rounds: int, base: str, warm: int = 0, until: float = float("inf")
+) -> dict[str, tuple[float, float]]:
     """For each competitor the median ratio to the base, and the median seconds.
 
     All take turns, each right after the base: a machine that others use is slow for seconds, and then fast again.
@@ -94,6 +96,9 @@ def race(steps: dict[str, Step], device: str, rounds: int, base: str, warm: int 
             times[base].append(before)
             times[name].append(after)
             ratios[name].append(after / before)
+        if time.monotonic() > until:
+            say(f"   no time for more than {number + 1} rounds")
+            break
         say(f"   round {number + 1} of {rounds} took {time.perf_counter() - started:.1f} s")
     ratios[base] = [1.0]
     return {name: (statistics.median(ratios[name]), statistics.median(times[name])) for name in steps}

@@ -24,7 +24,7 @@ MAY: dict[str, set[str]] = {
     "autograd": {"record"},
     "watcher": {"record", "source", "torchgraph"},
     "causes": {"record", "source"},
-    "keep": {"record"},
+    "keeper": {"record"},
     "check": {"record", "source", "causes", "autograd"},
     "remedies": {"record", "source", "causes"},
     "render": {"record", "causes"},
@@ -39,7 +39,7 @@ OTHERS = {
     "causes": set(),
     "torchgraph": {"torch"},
     "watcher": {"torch"},
-    "keep": {"torch"},
+    "keeper": {"torch"},
     "autograd": {"numpy"},
     "render": {"rich"},
 }
@@ -70,7 +70,7 @@ def wrong(path: Path, text: str) -> list[str]:
         if words[0] == "secondpass":
             other = words[1] if len(words) > 1 else ""
             if other not in MAY or other == folder:
-                continue  # the package's own small modules and names (`__version__`, `_verb`)
+                continue  # the package's own small modules and names (`__version__`)
             if other not in MAY[folder]:
                 found.append(f"{path.name}:{line} {folder} imports {other}")
         elif folder in OTHERS and words[0] not in sys.stdlib_module_names | OTHERS[folder]:
@@ -101,7 +101,7 @@ def test_every_folder_has_its_arrows():
         ("watcher/x.py", "def f():\n    from ..render import note"),
         ("watcher/x.py", "import rich.console"),
         ("watcher/deep/x.py", "from ...render import note"),
-        ("keep/x.py", "def f():\n    from libcst import parse_module"),
+        ("keeper/x.py", "def f():\n    from libcst import parse_module"),
         ("render/x.py", "if True:\n    from ..commands import main"),
     ],
 )

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .keep import backward, bptt, detach, grads, keep
+    from .keeper import BudgetError, HistoryError, KeepError, RepeatError, backward, bptt, detach, grads, keep, kept
     from .session import explain, install, uninstall, watch
 
 __version__ = "0.1.0"
@@ -18,14 +18,23 @@ _HOMES = {
     "install": "session",
     "uninstall": "session",
     "watch": "session",
-    "backward": "keep",
-    "bptt": "keep",
-    "detach": "keep",
-    "grads": "keep",
-    "keep": "keep",
+    "BudgetError": "keeper",
+    "HistoryError": "keeper",
+    "KeepError": "keeper",
+    "RepeatError": "keeper",
+    "backward": "keeper",
+    "bptt": "keeper",
+    "detach": "keeper",
+    "grads": "keeper",
+    "keep": "keeper",
+    "kept": "keeper",
 }
 
 __all__ = [
+    "BudgetError",
+    "HistoryError",
+    "KeepError",
+    "RepeatError",
     "__version__",
     "backward",
     "bptt",
@@ -34,6 +43,7 @@ __all__ = [
     "grads",
     "install",
     "keep",
+    "kept",
     "uninstall",
     "watch",
 ]
@@ -42,9 +52,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOMES[name]}")
-    # `keep` is a folder that can be called: see `_verb`.
-    return home if name == _HOMES[name] else getattr(home, name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

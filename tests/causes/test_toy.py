@@ -70,7 +70,9 @@ def test_a_cause_is_one_file(tmp_path: Path) -> None:
     assert "SP999 monday: This pass was made on a Monday." in text
     assert "Wait a day" in text
     assert "does not make it Tuesday" in text.replace("\n        ", " ")
-    assert json.loads(sarif.render(Report(findings=(finding,))))["runs"][0]["tool"]["driver"]["rules"][0]["id"] == "SP999"
+    assert (
+        json.loads(sarif.render(Report(findings=(finding,))))["runs"][0]["tool"]["driver"]["rules"][0]["id"] == "SP999"
+    )
 
     assert is_silenced(finding, "\n\nloss.backward()  # noqa: SP999\n")
     assert not wanted(finding, ["SP1"], [])

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ..faults.__main__ import _options as faults_options
 from .blocks import Block, blocks, matches, pages, renewed, sessions
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from zoo import seed
 
-from secondpass.keep._tree import tensors
+from secondpass.keeper.tree import tensors
 
 
 def losses(out: torch.Tensor, count: int) -> list[Callable[[], torch.Tensor]]:

@@ -9,8 +9,10 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import secondpass
-from secondpass.keep import _apart, _chunks, _jacobian
-from secondpass.keep._survey import survey
+from secondpass.keeper.losses import chunks as _chunks
+from secondpass.keeper.losses import jacobian as _jacobian
+from secondpass.keeper.losses import products as _apart
+from secondpass.keeper.losses.layers import survey
 
 WIDTH = 6
 

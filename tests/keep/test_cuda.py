@@ -67,11 +67,7 @@ def test_every_bit_is_the_same(options, kind):
     options = dict(options)
     share = options.pop("share", None)
     if share is not None:
-        probe = secondpass.keep(model, units=Block, budget="20GB")
-        with torch.autocast("cuda", torch.bfloat16, enabled=kind == "autocast"):
-            out = probe(x)
-        options["budget"] = int(probe.ledger().bytes * share)
-        del out
+        options["budget"] = f"{share:.0%} of full"
     kept = secondpass.keep(model, units=Block, **options)
     got = run(model, kept, x, False, kind == "autocast")
     assert all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
@@ -79,7 +75,7 @@ def test_every_bit_is_the_same(options, kind):
 
 @pytest.mark.parametrize("share", [0.7, 0.5, 0.35])
 def test_the_peak_stays_within_the_budget(share):
-    """Transients of the pass itself are measured with one block alone and allowed on top."""
+    """From the second call on: the first one has no plan yet."""
     model = network()
     x = torch.randn(16, 256, 256, device="cuda")
     for p in model.parameters():
@@ -90,23 +86,22 @@ def test_the_peak_stays_within_the_budget(share):
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         out = call(x)
-        held = torch.cuda.memory_allocated() - before
         for number in range(2):
             out[..., number].pow(2).mean().backward(retain_graph=retain)
-        return torch.cuda.max_memory_allocated() - before, held
+        return torch.cuda.max_memory_allocated() - before
 
-    full, held = peak(model, True)
-    budget = int(held * share)
+    model(x).sum().backward()  # what cuBLAS takes for good
+    budget = int(peak(model, True) * share)
     kept = secondpass.keep(model, units=Block, budget=budget)
+    peak(kept, False)
     for _ in range(3):
-        assert peak(kept, False)[0] <= budget + (full - held)
+        assert peak(kept, False) <= budget
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "autocast"])
 @pytest.mark.parametrize("within", [False, True], ids=["plain passes", "passes under autocast"])
-def test_results_of_layers_that_are_left_out(kind, within, monkeypatch):
+def test_results_of_layers_that_are_left_out(kind, within):
     """They come out the same in every bit, in the precision they had, whatever a pass runs under."""
-    monkeypatch.setattr("secondpass.keep._making.moment", lambda _: 0.0)  # it is never better to run a unit again
     model = network(torch.bfloat16 if kind == "bfloat16" else torch.float32)
     x = torch.randn(2, 128, 256, device="cuda", dtype=torch.bfloat16 if kind == "bfloat16" else torch.float32)
     parameters = list(model.parameters())
@@ -119,19 +114,15 @@ def test_results_of_layers_that_are_left_out(kind, within, monkeypatch):
         with torch.autocast("cuda", torch.bfloat16, enabled=within):
             return [g for loss in losses for g in torch.autograd.grad(loss, parameters, retain_graph=retain)]
 
-    probe = secondpass.keep(model, budget="1GB")
-    out = probe(x)
-    full = probe.ledger().bytes
-    del out
     expected = rows(model, True)
-    kept = secondpass.keep(model, budget=int(0.6 * full))
+    kept = secondpass.keep(model, budget="50% of full")
     for _ in range(3):
         assert all(map(torch.equal, rows(kept, False), expected))
-    assert any(fate.without for _, fate in kept._keeper._plan)
+    assert kept.plan().recomputed and kept.plan().made_again
 
 
-def test_masks_leave_when_nobody_is_expected():
-    """Under policy offload they are held as bits; a pass that comes nevertheless finds them on the host."""
+def test_a_pass_that_nobody_expected_under_offload():
+    """Under policy offload they are held as bits; a pass that comes nevertheless finds what it needs."""
     model = network()
     x = torch.randn(2, 128, 256, device="cuda")
     parameters = list(model.parameters())
@@ -148,8 +139,7 @@ def test_masks_leave_when_nobody_is_expected():
     for _ in range(2):
         out, found = rows(kept, False)
         assert all(map(torch.equal, found, expected))
-    (frame,) = [frame for frame in kept._keeper.frames if frame.finished]
-    assert frame.held == 0
+    assert any(line.host for line in kept.ledger().lines)
     again = torch.autograd.grad(out[..., 1].sum(), parameters)
     assert all(map(torch.equal, again, expected[len(parameters) :]))
 
@@ -192,7 +182,7 @@ def test_a_scaler_and_an_optimizer():
         scaler.step(optimizer)
         scaler.update()
     assert all(line.held == 0 for line in kept.ledger().lines if line.unit)
-    assert not any("not repeatable" in line.why for line in kept.ledger().lines)
+    assert not any("the same result" in line.why for line in kept.ledger().lines)
     del out
 
 
@@ -220,7 +210,7 @@ def test_a_model_on_two_devices(options):
 @pytest.mark.parametrize("streams", [False, True], ids=["one stream", "two streams"])
 def test_products_on_a_stream_of_their_own(kind, streams, monkeypatch):
     """Every bit the same, however far the streams are apart, and memory that is reused at once is not read late."""
-    from secondpass.keep import _chunks
+    from secondpass.keeper.losses import chunks as _chunks
 
     monkeypatch.setattr(_chunks, "_memory", _chunks._Memory())
     model = network(torch.bfloat16 if kind == "bfloat16" else torch.float32)
@@ -269,3 +259,41 @@ def test_rows_on_two_devices():
             for row, other in zip(secondpass.grads(found, places, budget=budget), expected, strict=True):
                 for one, two in zip(row, other, strict=True):
                     torch.testing.assert_close(one, two)
+
+
+LIBRARIES = ["gpt2", "llama", "mixtral", "t5", "bert", "vit", "whisper", "resnet", "convnext", "swin"]
+
+
+@pytest.mark.parametrize("amp", [False, True], ids=["float32", "autocast"])
+@pytest.mark.parametrize(
+    "options", [{"policy": "recompute"}, {"policy": "offload"}, {"budget": "90% of full"}], ids=str
+)
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_models_that_others_wrote(name, options, amp):
+    from libraries import EXAMPLES
+    from programs import differences, losses_of, seed
+
+    example = EXAMPLES[name]
+    model = example.make().cuda()
+
+    def observe(call, retain):
+        found = []
+        for step in range(3):
+            seed(step)
+            model.zero_grad()
+            inputs = {k: v.cuda() if isinstance(v, torch.Tensor) else v for k, v in example.inputs(step).items()}
+            with torch.autocast("cuda", torch.bfloat16, enabled=amp):
+                out = call(**inputs)
+            for loss in losses_of(out):
+                loss.backward(retain_graph=retain)
+            found += [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+            found.append(torch.cuda.get_rng_state())
+        return found
+
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    expected = observe(model, True)
+    model.load_state_dict(state)
+    if differences(expected, observe(model, True)):
+        pytest.skip("it differs from itself")
+    model.load_state_dict(state)
+    assert differences(expected, observe(secondpass.keep(model, **options), None)) == []

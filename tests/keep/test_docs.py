@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from secondpass.keep import _kept, _many, _window
+from secondpass.keeper import api as _kept
+from secondpass.keeper.losses import bptt as _window
+from secondpass.keeper.losses import grads as _many
 
 PAGE = Path(__file__).parents[2] / "docs" / "keep.md"
 

@@ -55,7 +55,7 @@ def budget_for(model, share):
     everything = free.ledger().bytes
     del out
     kept = secondpass.keep(copy.deepcopy(model), budget=1)
-    with pytest.raises(secondpass.keep.BudgetError) as caught:
+    with pytest.raises(secondpass.BudgetError) as caught:
         zoo.seed(0)
         kept(x)
     least = caught.value.least

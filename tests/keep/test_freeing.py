@@ -3,6 +3,8 @@
 
 import copy
 import gc
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +13,10 @@ from torch import nn
 
 import secondpass
 
-OPTIONS = [{}, {"policy": "retain"}, {"policy": "recompute"}, {"policy": "offload"}, {"budget": "1MB"}]
+HELD = [{}, {"policy": "retain"}]
+"""PyTorch itself holds everything: there is nothing to compute it from again."""
+WRITTEN = [{"policy": "recompute"}, {"policy": "offload"}, {"budget": "1MB"}]
+OPTIONS = [*HELD, *WRITTEN]
 
 
 def ids(options):
@@ -38,8 +43,7 @@ def test_an_optimizer_step_frees(options):
     before = held(kept)
     optimizer.step()
     ledger = kept.ledger()
-    assert ledger.held < before
-    assert all(line.held == 0 for line in ledger.lines if line.unit)
+    assert ledger.held <= min(before, 128)  # the argument of the model
     assert {line.why for line in ledger.lines} == {"an optimizer changed its parameters"}
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
@@ -94,7 +98,7 @@ def test_an_optimizer_of_another_model_frees_nothing():
     out.sum().backward()
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=ids)
+@pytest.mark.parametrize("options", WRITTEN, ids=ids)
 def test_the_learned_last_pass_frees_and_a_surprise_is_recomputed(options):
     model = network()
     kept = secondpass.keep(model, **options)
@@ -102,20 +106,49 @@ def test_the_learned_last_pass_frees_and_a_surprise_is_recomputed(options):
     for _ in range(2):
         model.zero_grad()
         out = kept(x)
+        full = kept.ledger().bytes
         for number in range(2):
             out[:, number].sum().backward()
     ledger = kept.ledger()
     assert ledger.expected_passes == 2
-    assert all(line.held == 0 for line in ledger.lines if line.unit)
+    assert ledger.held < 0.3 * full  # arguments, bits of noise and statistics
     assert any("last one" in line.why for line in ledger.lines)
     before = [p.grad.clone() for p in model.parameters()]
-    out[:, 0].sum().backward()
+    expected = [
+        torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), once(model, x), strict=True)
+    ]
+    with pytest.warns(UserWarning, match=rf"{Path(__file__).name}:\d+ runs pass 3 over a kept call"):
+        out[:, 0].sum().backward()
     surprise = [p.grad - b for p, b in zip(model.parameters(), before, strict=True)]
+    assert len(surprise) == len(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is said once
+        out[:, 1].sum().backward()
     model.zero_grad()
     again = kept(x)  # another call, other dropout
     assert not torch.equal(again, out)
-    assert kept.ledger().expected_passes == 3
+    assert kept.ledger().expected_passes == 4
     assert any(value.abs().sum() > 0 for value in surprise)
+
+
+def once(model, x):
+    return torch.autograd.grad(model(x)[:, 0].sum(), list(model.parameters()), allow_unused=True)
+
+
+def test_a_surprise_is_right():
+    model, x = network(), torch.randn(4, 8)
+    zoo.seed(5)
+    expected = once(model, x)
+    for options in WRITTEN:
+        kept = secondpass.keep(model, **options, passes=1)
+        zoo.seed(5)
+        out = kept(x)
+        out[:, 1].sum().backward()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = torch.autograd.grad(out[:, 0].sum(), list(model.parameters()))
+        assert all(map(torch.equal, found, expected))
+        del out
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=ids)
@@ -131,7 +164,8 @@ def test_the_graph_dies_and_everything_with_it(options):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=ids)
-def test_closing_frees_and_later_passes_are_right(options):
+@pytest.mark.filterwarnings("ignore:secondpass")
+def test_closing_frees(options):
     model, x = network(), torch.randn(4, 8)
     zoo.seed(9)
     model(x)[:, 1].sum().backward()
@@ -140,15 +174,20 @@ def test_closing_frees_and_later_passes_are_right(options):
     zoo.seed(9)
     with secondpass.keep(model, **options) as kept:
         out = kept(x)
-    assert all(line.held == 0 for line in kept.ledger().lines if line.unit)
-    out[:, 1].sum().backward()
-    assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected, strict=True))
+        full = kept.ledger().bytes
+    assert kept.ledger().held < 0.3 * full
+    if options in HELD:
+        with pytest.raises(RuntimeError, match=r"second time .* The kept call is over: it was closed"):
+            out[:, 1].sum().backward()
+    else:
+        out[:, 1].sum().backward()
+        assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected, strict=True))
 
 
 def test_a_loop_that_keeps_its_names_never_holds_two_iterations():
     """Measured as live runs and bytes in the ledger at the moment a new forward begins."""
     model = network()
-    for options in OPTIONS:
+    for options in WRITTEN:
         kept = secondpass.keep(model, **options)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
         out = kept(torch.randn(4, 8))
@@ -228,7 +267,8 @@ def test_memory_returns_to_the_start():
         assert grown[-1] - grown[1] < 200_000, (options, grown)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=ids)
+@pytest.mark.parametrize("options", WRITTEN, ids=ids)
+@pytest.mark.filterwarnings("ignore:secondpass")
 def test_twin_outputs_of_which_one_is_gone(options):
     """Two outputs of the same shape and history: a surprise pass over one alone gets that one's buffers."""
 

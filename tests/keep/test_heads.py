@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 import secondpass
-from secondpass.keep import _chunks, _heads, _jacobian
-from secondpass.keep._join import join
+from secondpass.keeper.losses import chunks as _chunks
+from secondpass.keeper.losses import heads as _heads
+from secondpass.keeper.losses import jacobian as _jacobian
+from secondpass.keeper.losses.join import join
 
 
 @pytest.fixture(autouse=True, params=["together", "apart"])

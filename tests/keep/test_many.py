@@ -45,6 +45,83 @@ def test_backward_refuses():
         secondpass.backward(*found, weights=[1.0])
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        tuple, set, iter, lambda found: {str(n): loss for n, loss in enumerate(found)},
+        lambda found: {str(n): loss for n, loss in enumerate(found)}.values(), lambda found: (loss for loss in found),
+        lambda found: [found[0], {"rest": found[1:]}],
+    ],
+    ids=["tuple", "set", "iterator", "dict", "view", "generator", "nested"],
+)  # fmt: skip
+def test_losses_come_in_any_form(form):
+    one, two = network(), network()
+    sum(losses(one, 3)).backward()
+    secondpass.backward(form(losses(two, 3)), inputs=(p for p in two.parameters()))
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+    inputs = list(one.parameters())
+    found = secondpass.grads(form(losses(one, 3)), one.parameters())
+    if form is not set:
+        check(list(found.values()) if isinstance(found, dict) else found, expected_rows(one, 3, inputs))
+
+
+@pytest.mark.parametrize("wrong", [3.0, None, "loss", [1, 2]], ids=str)
+def test_what_is_no_loss_raises(wrong):
+    model = network()
+    (loss,) = losses(model, 1)
+    with pytest.raises(TypeError, match="each loss should be a tensor"):
+        secondpass.backward(loss, wrong)
+    with pytest.raises(TypeError, match="each loss should be a tensor"):
+        secondpass.grads([loss, wrong], model.parameters())
+    with pytest.raises(ValueError, match="each loss should have a history"):
+        secondpass.backward(loss, loss.detach())
+    with pytest.raises(ValueError, match="each loss should be a scalar"):
+        secondpass.backward(loss * torch.ones(2))
+
+
+def test_weights_that_learn():
+    one, two = network(), network()
+    factors = torch.tensor([0.5, 2.0, -1.0], requires_grad=True)
+    found = losses(one, 3)
+    sum(f * loss for f, loss in zip(factors, found, strict=True)).backward()
+    expected, factors.grad = factors.grad, None
+    secondpass.backward(losses(two, 3), weights=factors)
+    torch.testing.assert_close(factors.grad, expected)
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_rows_by_name():
+    model = network()
+    parameters = dict(model.named_parameters())
+    expected = expected_rows(model, 3, list(parameters.values()))
+    tasks = ["depth", "edges", "words"]
+    found = secondpass.grads(dict(zip(tasks, losses(model, 3), strict=True)), parameters)
+    assert list(found) == tasks and list(found["edges"]) == list(parameters)
+    check([list(row.values()) for row in found.values()], expected)
+    found = secondpass.grads(losses(model, 3), parameters, stacked=True)
+    assert list(found) == list(parameters)
+    check([list(found.values())], [stacked(expected)])
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["plain", "kept"])
+def test_rows_with_a_history(kept):
+    model = network()
+    parameters = list(model.parameters())
+    call = secondpass.keep(model, policy="recompute") if kept else model
+
+    def penalty(rows):
+        return sum(value.pow(2).sum() for row in rows for value in row if value is not None)
+
+    rows = [
+        torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True) for loss in losses(model, 3)
+    ]  # fmt: skip
+    expected = torch.autograd.grad(penalty(rows), parameters, allow_unused=True)
+    found = secondpass.grads(losses(call, 3), parameters, create_graph=True)
+    check([torch.autograd.grad(penalty(found), parameters, allow_unused=True)], [expected])
+
+
 def expected_rows(model, count, inputs):
     return [
         torch.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True)

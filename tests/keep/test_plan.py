@@ -1,105 +1,179 @@
 # SPDX-License-Identifier: BSD-3-Clause
-import itertools
+"""Plans: budgets are met and used, the least one is really enough, and only forwards like the planned one follow."""
+
+import copy
 import random
 
-from secondpass.keep._plan import Cost, Lean, choose, choose_lean, least, needed, send, travelling
+import pytest
+import torch
+import zoo
+from torch import nn
+
+import secondpass
+from secondpass.keeper.budget.offload import send, travelling
+from secondpass.keeper.budget.segments import ways
+
+X = torch.linspace(-1, 1, 32 * 8).reshape(32, 8)
 
 
-def best_by_trying(costs, fixed, budget):
-    found = []
-    for size in range(len(costs) + 1):
-        for held in itertools.combinations(range(len(costs)), size):
-            held = frozenset(held)
-            pinned = all(i in held for i, c in enumerate(costs) if c.pinned)
-            if pinned and needed(costs, held, fixed) <= budget:
-                found.append(sum(c.seconds for i, c in enumerate(costs) if i not in held))
-    return min(found, default=None)
+def network(block=zoo.Gated, count=8):
+    zoo.seed(1)
+    return zoo.Stack([block() for _ in range(count)])
 
 
-def test_equal_units_are_planned_as_well_as_can_be():
-    for count in range(1, 7):
-        costs = [Cost(10, 1.0)] * count
-        for budget in range(5, 90, 5):
-            held = choose(costs, 5, budget)
-            best = best_by_trying(costs, 5, budget)
-            assert (held is None) == (best is None)
-            if held is not None:
-                assert len(costs) - len(held) == best
-                assert held == frozenset(range(len(held)))  # the earlier ones
+def least_of(model, **options):
+    with pytest.raises(secondpass.BudgetError) as caught:
+        secondpass.keep(model, budget=1, **options)(X)
+    return caught.value.least
 
 
-def test_random_units_always_fit_and_are_found_when_they_can():
-    dice = random.Random(0)
-    for _ in range(300):
-        costs = [Cost(dice.randrange(1, 30), dice.random(), dice.random() < 0.2) for _ in range(dice.randrange(1, 7))]
-        fixed, budget = dice.randrange(10), dice.randrange(5, 120)
-        held = choose(costs, fixed, budget)
-        if held is None:
-            assert budget < least(costs, fixed)
-        else:
-            assert needed(costs, held, fixed) <= budget
-            assert all(i in held for i, cost in enumerate(costs) if cost.pinned)
+def gradients(out, model):
+    return torch.autograd.grad(out.pow(2).sum(), list(model.parameters()), allow_unused=True)
 
 
-def lean(size, seconds, *steps):
-    """A unit that may be held without some parts, each given by its bytes and the time to make it."""
-    ways, left, time = [], size, 0.0
-    for number, (part, more) in enumerate(steps):
-        left, time = left - part, time + more
-        ways.append(Lean(left, time, 2, frozenset(range(number + 1))))
-    return Cost(size, seconds, leaner=tuple(ways), whole=size)
+def same(one, other):
+    return all((a is None and b is None) or torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def best_lean(costs, fixed, budget):
-    """By trying all ways."""
-    found = []
-    for ways in itertools.product(*([None, Lean(c.bytes, 0.0, 0), *c.leaner] for c in costs)):
-        held = sum(way.bytes for way in ways if way is not None)
-        work = max(cost.work if way is None else way.waiting for cost, way in zip(costs, ways, strict=True))
-        if fixed + held + work <= budget:
-            found.append(sum(c.seconds if w is None else w.seconds for c, w in zip(costs, ways, strict=True)))
-    return min(found, default=None)
+@pytest.mark.parametrize("policy", ["auto", "offload"])
+@pytest.mark.parametrize("block", [zoo.Plain, zoo.Gated, zoo.Dropped, zoo.Attention, zoo.Normed, zoo.Recurrent])
+def test_the_least_budget_is_really_enough(block, policy):
+    """In every call and every pass, and one byte less is refused: the clock has no say in it."""
+    model = network(block)
+    least = least_of(model, policy=policy)
+    assert least == least_of(model, policy=policy)
+    kept = secondpass.keep(model, budget=least, policy=policy)
+    for _ in range(3):
+        out = kept(X)
+        for _ in range(2):
+            gradients(out, model)
+            assert kept.ledger().held <= least
+        del out
+    with pytest.raises(secondpass.BudgetError):
+        secondpass.keep(model, budget=least - 1, policy=policy)(X)
 
 
-def test_equal_units_are_held_lean_rather_than_made_again():
-    costs = [lean(10, 1.0, (4, 0.2), (3, 0.3))] * 4
-    assert choose_lean(costs, 5, 5, 60).seconds == 0
-    choice = choose_lean(costs, 5, 5, 44)
-    assert choice.held == {0, 1, 2, 3}
-    assert choice.seconds == best_lean(costs, 5, 44) == 0.2
-    assert [len(way.left_out) for way in choice.ways] == [1, 0, 0, 0]  # the later ones are held in full
-    for budget in range(29, 60):
-        choice = choose_lean(costs, 5, 5, budget)
-        assert best_lean(costs, 5, budget) <= choice.seconds <= best_lean(costs, 5, budget) + 0.5
+def test_room_that_is_left_is_used():
+    """The more room there is, the more is held, and the less is computed again."""
+    model = network()
+    least = least_of(model)
+    whole = secondpass.keep(model, budget="100% of full")
+    out = whole(X)
+    plans = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        kept = secondpass.keep(model, budget=int(least + share * (whole.budget - least)))
+        out = kept(X)
+        plans.append(kept.plan())
+        assert kept.plan().peak <= kept.budget
+        del out
+    held = [plan.held for plan in plans]
+    assert held == sorted(held) and held[0] < held[2] < held[4] == plans[4].bytes
+    assert plans[4].recomputed == plans[4].made_again == 0
 
 
-def test_random_lean_units_fit_their_budget():
-    dice = random.Random(2)
-    tried = 0
-    for _ in range(300):
-        costs = []
-        for _ in range(dice.randrange(1, 5)):
-            parts = [(dice.randrange(1, 5), dice.random()) for _ in range(dice.randrange(4))]
-            costs.append(lean(sum(size for size, _ in parts) + dice.randrange(1, 9), 2 * dice.random(), *parts))
-        fixed, budget = dice.randrange(10), dice.randrange(5, 80)
-        choice = choose_lean(costs, fixed, 0, budget)
-        if choice is None:
-            continue
-        tried += 1
-        held = [way.bytes for index, way in enumerate(choice.ways) if index in choice.held]
-        works = [way.waiting if i in choice.held else costs[i].work for i, way in enumerate(choice.ways)]
-        assert fixed + sum(held) + max(works) <= budget
-        assert choice.seconds >= best_lean(costs, fixed, budget) - 1e-9
-    assert tried > 100
+def test_cheap_ones_go_first():
+    """With nearly all of the room no matrix product is run again."""
+    kept = secondpass.keep(network(), budget="90% of full")
+    out = kept(X)
+    assert kept.plan().made_again and not kept.plan().recomputed
+    del out
 
 
-def test_a_forward_needs_room_for_all_of_a_unit():
-    costs = [lean(10, 1.0, (8, 0.1))] * 3
-    assert choose_lean(costs, 0, 0, 20).held == {0, 1, 2}
-    assert choose_lean(costs, 0, 7, 20) is None  # two are held lean while the third one runs: 7 + 4 + 10
+def test_a_part_of_a_pass_leaves_nothing_waiting():
+    """It computes what others will read, who never come."""
+    model = network()
+    kept = secondpass.keep(model, budget=least_of(model))
+    for _ in range(2):
+        out = kept(X)
+        before = kept.ledger().held
+        torch.autograd.grad(out.sum(), [model.blocks[4].down.weight])
+        assert kept.ledger().held <= before
+        del out
 
 
-def test_every_unit_sends_its_largest_buffer_before_any_sends_a_second():
+@pytest.mark.parametrize("policy", ["recompute", "offload"])
+def test_a_forward_of_another_form_does_not_follow_the_plan(policy):
+    """The sizes are as planned, what is in the unit is not."""
+    model = network()
+    kept = secondpass.keep(model, policy=policy)
+    for _ in range(2):
+        gradients(kept(X), model)
+    plain = model.blocks[2].forward
+    for other in (lambda x: x + torch.tanh(x), lambda x: x + x.relu() * x, plain, lambda x: plain(torch.sin(x))):
+        model.blocks[2].forward = other
+        for _ in range(2):
+            expected = gradients(model(X), model)
+            out = kept(X)
+            for _ in range(2):
+                assert same(gradients(out, model), expected)
+            del out
+
+
+def test_other_sizes_have_plans_of_their_own():
+    model = network()
+    kept = secondpass.keep(model, budget="70% of full")
+    seen = []
+    for length in (32, 16, 16, 8, 8, 32, 16, 8, 32):
+        out = kept(X[:length])
+        expected = gradients(model(X[:length]), model)
+        assert same(gradients(out, model), expected)
+        if seen.count(length) > 1:  # the first one of a new size may only find out that it is one
+            assert kept.ledger().held <= kept.budget == kept.plan().budget
+        seen.append(length)
+        del out
+
+
+def test_a_frozen_part_that_learns_again():
+    """`requires_grad` changes what is saved: another plan."""
+    model = network()
+    kept = secondpass.keep(model, policy="recompute")
+    for frozen in (False, True, False, True):
+        model.blocks[:3].requires_grad_(not frozen)
+        model.first.requires_grad_(not frozen)
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        expected = torch.autograd.grad(model(X).pow(2).sum(), parameters)
+        out = kept(X)
+        for _ in range(2):
+            assert same(torch.autograd.grad(out.pow(2).sum(), parameters), expected)
+        del out
+
+
+def test_parts_within_parts():
+    """Small units may go together, if that takes less room."""
+
+    class Stage(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(zoo.Plain() for _ in range(4))
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    zoo.seed(1)
+    model = zoo.Stack([Stage() for _ in range(6)])
+    small = secondpass.keep(copy.deepcopy(model), policy="recompute")
+    out = small(X)
+    assert {line.unit for line in small.plan().lines if line.unit} & {f"blocks.{n}.layers" for n in range(6)}
+    expected = gradients(model(X), model)
+    del out
+    kept = secondpass.keep(model, policy="recompute")
+    for _ in range(2):
+        assert same(gradients(kept(X), model), expected)
+
+
+def test_ways_to_cut():
+    names = ["", "a.0.x", "a.0.y", "", "a.1.x", "a.1.y", "a.2.x", "", "a.3.x", ""]
+    found = ways(list(range(10)), names)
+    assert found[0].names == names
+    assert found[1].names == ["", "a.0", "a.1", "a.2", "a.3"]
+    assert found[1].segments == [0, 1, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert len(found) == 2
+    assert len({way.pieces for way in ways([0, 0], [""])}) > 2
+
+
+def test_every_unit_sends_its_largest_before_any_sends_a_second():
     units = [[(0, 3), (4, 1), (7, 4)]] * 4
     assert send(units, 5, 100) == [frozenset()] * 4
     sent = send(units, 5, 5 + 4 * 8 - 3 * 4 + 8)
@@ -118,6 +192,16 @@ def test_what_is_sent_leaves_enough_room():
         everything = [frozenset(n for n, _ in unit) for unit in units]
         if sent is None:
             assert fixed + travelling(units, everything) > budget
-        else:
-            held = sum(size for unit, away in zip(units, sent, strict=True) for n, size in unit if n not in away)
-            assert fixed + held + travelling(units, sent) <= budget
+            continue
+        held = sum(size for unit, numbers in zip(units, sent, strict=True) for n, size in unit if n not in numbers)
+        assert fixed + held + travelling(units, sent) <= budget
+
+
+@pytest.mark.parametrize("block", [zoo.Plain, zoo.Gated, zoo.Dropped, zoo.Attention, zoo.Normed, zoo.Recurrent])
+def test_what_real_models_are_made_of_can_be_computed_again(block):
+    """Nothing of the usual layers is held because it came out differently."""
+    kept = secondpass.keep(network(block), policy="recompute")
+    out = kept(X)
+    assert not any("did not give the same result" in line.why for line in kept.ledger().lines)
+    assert kept.plan().held < 0.5 * kept.plan().bytes
+    del out

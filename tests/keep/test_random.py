@@ -11,7 +11,7 @@ from harness import differences, observe
 from torch.utils.checkpoint import checkpoint
 
 import secondpass
-from secondpass.keep import _engine
+from secondpass.keeper import engine as _engine
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import strategies as some  # noqa: E402
@@ -64,7 +64,7 @@ def test_nothing_differs_within_other_things(blocks, policy, share, passes, arou
 
 def nothing_is_left():
     gc.collect()
-    assert not list(_engine._engine.frames)
+    assert not list(_engine._engine.calls)
 
 
 def compare(blocks, policy, share, passes, steps, number, wrap, retain=False):
@@ -81,7 +81,7 @@ def compare(blocks, policy, share, passes, steps, number, wrap, retain=False):
     kept = secondpass.keep(model, budget=budget, policy=policy)
     try:
         found = observe(model, wrap(kept), passes, retain=retain, steps=steps)
-    except secondpass.keep.BudgetError:
+    except secondpass.BudgetError:
         assert budget is not None
         return
     assert differences(expected, found) == []
@@ -101,7 +101,7 @@ def test_what_is_held_stays_within_the_budget(blocks, share, passes, number):
     for _ in range(2):
         try:
             out = kept(torch.randn(4, 8))
-        except secondpass.keep.BudgetError as error:
+        except secondpass.BudgetError as error:
             assert str(budget) in str(error)
             return
         assert kept.ledger().held <= budget

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import secondpass
-from secondpass.keep import HistoryError
+from secondpass import HistoryError
 
 Pair = namedtuple("Pair", "h c")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..causes import CAUSES
+from ..causes import find
 from ..record import Finding
 from .ahead import Compared, open_loops
 from .machine import Loop, Machine
@@ -77,7 +77,7 @@ def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
     calls = set().union(*(m.project.calls(s) for s in branch))
     if finding.code == "SP406":
         return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
-    known = CAUSES.get(finding.cause)
+    known = find(finding.cause)
     return known is not None and bool(calls.intersection(known.untrue_after))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from ..causes import CAUSES
+from ..causes import find
 from ..record import Finding, Remedy
 from ._cached import uncached
 from ._flow import assigned_value, base_of, simple
@@ -65,7 +65,7 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         asked = [r for r in asked if r.kind == "detach"] + [r for r in asked if r.kind != "detach"]
         if not asked or asked[0].kind != "detach":
             asked.insert(0, Remedy("detach", "Detach", target=finding.carrier.name, place=place))
-    known = CAUSES.get(finding.cause)
+    known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:
             name = finding.carrier.name if finding.carrier else ""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import isclose
 
-from ..causes import CAUSES
+from ..causes import find
 from ..record import Finding, Proof, Remedy
 from ._cover import untrained
 from ._flow import plain
@@ -158,7 +158,7 @@ def judge(
     if any(same(finding, f, lines) for f in after.findings):
         return verdict("refuted", "the finding is still there")
     failed = before.error is not None
-    error, known = after.error, CAUSES.get(finding.cause)
+    error, known = after.error, find(finding.cause)
     if after.outcome == "failed" and error is None and after.exit != before.exit:
         return verdict("refuted", f"the repaired program fails: {after.last_words}")
     if after.outcome == "failed" and error is None and failed:
@@ -191,7 +191,7 @@ def judge(
 
 
 def _caused_by(finding: Finding) -> tuple[str, ...]:
-    known = CAUSES.get(finding.cause)
+    known = find(finding.cause)
     return known.caused_by if known is not None else ()
 
 
@@ -224,7 +224,7 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     """How many passes should have had the same values, if they have not; else 0 (demand 4)."""
     # Where no changed line was seen to run (it may have, in another thread), only theory can tell.
     wanted = after.untouched if after.edited else 0
-    known = CAUSES.get(finding.cause)
+    known = find(finding.cause)
     if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
     elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):

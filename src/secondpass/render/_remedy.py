@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from ..causes import CAUSES
+from ..causes import find
 from ..record import Edit, Finding
 from ._excerpt import gutter
 from ._line import Line, cropped, wrap
@@ -34,7 +34,7 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
         yield from wrap(best.proof.detail or best.proof.status, width, label=best.proof.status.ljust(7))
     for other in others:
         yield from wrap(_sentence(other.title), width, label="or")
-    known = CAUSES.get(finding.cause)
+    known = find(finding.cause)
     reasons = [_sentence(best.why, "."), known.instead if known is not None else ""]
     if "retain_graph" in best.why or best.kind == "retain-graph":
         reasons.pop()

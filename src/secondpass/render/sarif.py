@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ..causes import CAUSES
+from ..causes import find
 from ..record import Edit, Finding, Place, Remedy, Report
 
 __all__ = ["render"]
@@ -43,7 +43,7 @@ def render(report: Report) -> str:
 
 
 def _rule(name: str) -> dict[str, Any]:
-    cause = CAUSES.get(name)
+    cause = find(name)
     if cause is None:
         return {"id": name, "name": name}
     text = cause.title[:1].upper() + cause.title[1:]

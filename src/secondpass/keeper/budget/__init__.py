@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many bytes, and what is held within them."""

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""After a forward that was written down in full: what stays for its passes, and what later forwards shall do.
+
+NOTE [ Settling ]
+1. The plan is made from what this forward saved. What it drops is computed once and compared first; a value that comes
+   out differently is held, and the plan is made anew without it.
+2. The same forward follows its plan in what is still here. Later ones follow it from the start: what it drops is not held
+   at all, not even while the forward runs.
+3. What the last segment drops stays until the first pass has read it: a pass begins there, in room that it needs anyway.
+4. As long as optimizers step between the calls, only those operations are written down that the plan wants to run again.
+   Otherwise a call that is over must be able to make room for the next one: then all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from ..errors import BudgetError
+from ..recompute.op import GIVEN, MADE, PARAMETER, Op, Value
+from ..recompute.replay import closure
+from ..recompute.tape import Step
+from ..recompute.verify import verify
+from ..saved.graph import saved_bytes
+from ..saved.mask import bits_of
+from ..saved.store import BITS, CHEAP, DROP, HOLD, HOST, LINGER, Store
+from .offload import send, travelling
+from .plan import Plan, PlanLine
+from .planner import Choice, Planner
+from .segments import Way, cut, ways
+from .size import readable
+
+if TYPE_CHECKING:
+    from ..call import Call
+    from ..keeper import Keeper
+
+__all__ = ["settle"]
+
+Place = tuple[int, int, Value]
+
+
+def settle(call: Call, keeper: Keeper) -> None:
+    """See NOTE [ Settling ]."""
+    store, tape = call.store, call.tape
+    assert store is not None
+    assert tape is not None
+    assert store.places is not None
+    places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
+    call.native = _pin_native(call, places)
+    cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu))
+    budget = keeper.resolve_budget(cutter.planner(cutter.ways[0]).all_held)
+    others = keeper.others(call)
+    if others and budget is not None:
+        keeper.press(call)
+        others = keeper.others(call)
+    while True:
+        decision = cutter.decide(keeper.policy, None if budget is None else budget - others)
+        dropped = () if decision.choice is None else decision.choice.dropped
+        if all(verify(store, value) for value in sorted(dropped, key=_number)):
+            break
+    call.names = cutter.names
+    _apply(store, decision)
+    plan = _plan(call, keeper, places, decision)
+    if not others:
+        keeper.plans.add(plan)
+    keeper.plans.last = call.plan = plan
+    store.places = None
+
+
+class _Decision(NamedTuple):
+    """What becomes of each value, and the most bytes that will be alive."""
+
+    planner: Planner
+    actions: dict[Value, str]
+    choice: Choice | None
+    peak: int
+
+
+class _Cutter:
+    """Cuts a forward into segments in several ways, and takes the one with the best plan."""
+
+    def __init__(
+        self, ops: list[Op], names: list[str], places: list[Place], fixed: int, costs: Callable[[Op], float]
+    ) -> None:
+        self._ops, self._places, self._fixed, self._costs = ops, places, fixed, costs
+        self.ways = ways([op.segment for op in ops], names)
+        self.names: list[str] = []
+
+    def planner(self, way: Way) -> Planner:
+        for op, segment in zip(self._ops, way.segments, strict=True):
+            op.segment = segment
+        self.names = cut(self._ops, way.names, way.pieces)
+        for number, _, value in reversed(self._places):
+            if value.kind is not MADE:
+                value.segment = self._ops[number].segment
+        return Planner(self._ops, self._places, self._fixed, self._costs)
+
+    def decide(self, policy: str, budget: int | None) -> _Decision:
+        found: list[tuple[float, int, _Decision]] = []
+        refused: list[BudgetError] = []
+        for number, way in enumerate(self.ways):
+            try:
+                decision = _choose(self.planner(way), policy, budget)
+            except BudgetError as error:
+                refused.append(error)
+                continue
+            choice = decision.choice
+            found.append((decision.peak if choice is None or budget is None else choice.seconds, number, decision))
+            if choice is None or not choice.dropped:
+                break
+        if not found:
+            raise min(refused, key=lambda error: error.least)
+        _, number, decision = min(found, key=lambda way: way[:2])
+        if len(found) + len(refused) > 1:
+            decision = _choose(self.planner(self.ways[number]), policy, budget)
+        return decision
+
+
+def _pin_native(call: Call, places: list[Place]) -> int:
+    """What PyTorch's own nodes hold besides (custom Functions do) is held in any case."""
+    found = saved_bytes(call.nodes())
+    mine = set()
+    for _, _, value in places:
+        mine.add(value.key)
+        if value.key in found and value.counted and value.op is not None and value.here:
+            value.op, value.why = None, "a node that keep did not see holds it too"
+    return sum(size for key, size in found.items() if key not in mine and key not in call.own)
+
+
+def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
+    """Operations of one kind take equally long: the one time that was not disturbed counts."""
+    if on_gpu:
+        torch.cuda.synchronize()
+    known: dict[Any, float] = {}
+
+    def key(op: Op) -> Any:
+        return op.func, tuple(ref.shape for ref in op.inputs), tuple(leaf.shape for leaf, _, _ in op.leaves), op.grad
+
+    for op in ops:
+        likeness, seconds = key(op), op.took()
+        known[likeness] = min(seconds, known.get(likeness, seconds))
+    return lambda op: known.get(key(op), 0.0)
+
+
+def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
+    actions: dict[Value, str] = dict.fromkeys(planner.values, HOLD)
+    if policy == "offload":
+        return _Decision(planner, actions, None, _offload(planner, budget, actions))
+    if budget is None:
+        choice: Choice | None = planner.everything()
+    else:
+        choice = planner.choose(budget)
+        if choice is None:
+            raise _refusal(planner, budget, planner.least())
+    assert choice is not None
+    actions.update({value: CHEAP if value in choice.cheap else DROP for value in choice.dropped})
+    if choice.bits:
+        actions.update(dict.fromkeys(planner.bits, BITS))
+    return _Decision(planner, actions, choice, choice.peak)
+
+
+def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> int:
+    """Returns the most bytes that will be alive."""
+    movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
+    movable = [value for value in movable if value not in set(planner.bits)]
+    bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)
+    if budget is not None and planner.all_held <= budget:
+        return planner.all_held
+    groups: dict[int, list[Value]] = {}
+    for value in movable:
+        groups.setdefault(value.segment, []).append(value)
+    sizes = [[(number, value.counted) for number, value in enumerate(group)] for group in groups.values()]
+    held = planner.full - sum(value.counted for value in (*movable, *planner.bits)) + bits
+    fixed = planner.fixed + planner.reserve(lean=True) + held
+    sent: list[frozenset[int]] | None = [frozenset(number for number, _ in run) for run in sizes]
+    if budget is not None:
+        least = min(planner.all_held, fixed + travelling(sizes, sent or []))
+        sent = None if least > budget else send(sizes, fixed, budget)
+        if sent is None:
+            raise _refusal(planner, budget, least)
+    away = [group[n] for group, numbers in zip(groups.values(), sent or [], strict=True) for n in numbers]
+    actions.update(dict.fromkeys(away, HOST))
+    actions.update(dict.fromkeys(planner.bits, BITS))
+    here = sum(value.counted for value in movable) - sum(value.counted for value in away)
+    return fixed + here + travelling(sizes, sent or [])
+
+
+def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
+    return BudgetError(
+        f"a budget of {readable(budget)} ({budget} bytes) cannot be met here: the least that can is "
+        f"{readable(smallest)} ({smallest} bytes), of which {readable(planner.fixed)} are results, the graph and what "
+        f"keep did not see, and {readable(planner.reserve(lean=True))} for gradients on their way. Raise the budget, or "
+        f"choose smaller units.",
+        smallest,
+    )
+
+
+def _apply(store: Store, decision: _Decision) -> None:
+    """In this very call."""
+    planner, actions, choice, _ = decision
+    for value, action in actions.items():
+        value.anchor = planner.anchor(value)
+        value.cheap = action is CHEAP
+        if action in (DROP, CHEAP):
+            store.drop(value)
+        elif action is BITS:
+            store.to_bits(value)
+        elif action is HOST:
+            store.to_host(value)
+    store.depart()
+    if choice is not None:
+        store.lean, store.splits = choice.lean, choice.splits
+    for value in actions:
+        if value.op is not None and value.here and _needs_more(value.op):
+            value.op = None  # it is held: what it is computed from, and nothing else needs, is not
+
+
+def _needs_more(op: Op) -> bool:
+    """Memory is held only so that this operation could be run again."""
+    return any(needed.kind not in (MADE, PARAMETER) and not needed.tokens for needed in op.needs())
+
+
+def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) -> Plan:
+    planner, actions, choice, peak = decision
+    tape = call.tape
+    assert tape is not None
+    steps = [Step(op.func, shape, op.segment) for op, (_, shape) in zip(tape.ops, tape.log, strict=True)]
+    packs: dict[int, dict[int, str]] = {}
+    last = max((number for number, _, value in places if actions[value] is DROP), default=-1)
+    lingering = tape.ops[last].segment if last >= 0 else -1
+    for number, pack, value in places:
+        action = actions[value]
+        if action is DROP and value.segment == lingering:
+            action = LINGER
+        packs.setdefault(number, {})[pack] = action
+    for number, found in packs.items():
+        steps[number].packs = tuple(found.get(pack, HOLD) for pack in range(max(found) + 1))
+    dropped = frozenset() if choice is None else choice.dropped
+    run = set(closure(list(dropped), lambda value: planner.present(value, dropped)) or ())
+    for value in planner.bridges(dropped):
+        if value.op is not None:
+            steps[value.op.number].hold = True
+    wanted = _wanted(tape.ops, run, steps, places) | _first(tape.ops)
+    for op, step in zip(tape.ops, steps, strict=True):
+        step.grad = op.grad
+        step.trusted = op in run
+    return Plan(
+        budget=keeper.budget,
+        bytes=planner.full,
+        peak=peak,
+        seconds=0.0 if choice is None else choice.seconds,
+        lines=_lines(call, planner, actions),
+        steps=steps,
+        needed=tuple(op.number in wanted for op in tape.ops),
+        possible=tuple(op.number in wanted or not _needs_more(op) for op in tape.ops),
+        log=tuple(tape.log),
+        reserve=planner.reserve(lean=True),
+        lean=choice is not None and choice.lean,
+        splits={} if choice is None else choice.splits,
+        native=call.native,
+        results=call.result_bytes,
+        names=tuple(call.names),
+        anchors=frozenset((n, p) for n, p, value in places if planner.anchor(value)),
+    )
+
+
+def _wanted(ops: list[Op], run: set[Op], steps: list[Step], places: list[Place]) -> set[int]:
+    """The operations that must be written down: see NOTE [ Settling ] 4."""
+    found = {op.number for op in run}
+    found |= {number for number, step in enumerate(steps) if step.hold or any(a is not HOLD for a in step.packs)}
+    producer = {value: op.number for op in ops for value in op.made()}
+    savers: dict[Value, set[int]] = {}
+    for number, _, value in places:
+        savers.setdefault(value, set()).add(number)
+    for op in run:
+        for value in op.needs():
+            if op.number in savers.get(value, ()):
+                continue  # its own node saves it: that is enough to know it by
+            if value in producer:
+                found.add(producer[value])
+            if value in savers:
+                found.add(min(savers[value]))
+    return found
+
+
+def _first(ops: list[Op]) -> set[int]:
+    """The operations with which histories begin. What they save holds the call, as long as anything of it is alive."""
+    found: set[int] = set()
+    anchored: set[Value] = set()
+    for op in ops:
+        if not any(ref.value in anchored for ref in op.inputs if ref.requires_grad):
+            if not op.packs:
+                continue
+            found.add(op.number)
+        anchored.update(op.made())
+    return found
+
+
+def _lines(call: Call, planner: Planner, actions: dict[Value, str]) -> tuple[PlanLine, ...]:
+    found: dict[str, list[int]] = {}
+    column = {HOLD: 0, BITS: 1, CHEAP: 1, DROP: 2, HOST: 3}
+    for value, action in actions.items():
+        if value.kind in (GIVEN, PARAMETER) and not value.counted:
+            continue
+        name = call.names[value.segment] if value.segment < len(call.names) else ""
+        found.setdefault(name, [0, 0, 0, 0])[column[action]] += value.counted
+    return tuple(PlanLine(name, *sizes) for name, sizes in found.items())
+
+
+def _number(value: Value) -> int:
+    return 0 if value.op is None else value.op.number

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations, the values they make, and the tokens that stand for values in PyTorch's graph.
+
+NOTE [ Tokens ]
+A node holds a token, the token its value, the value its memory (detached) and its operation, the operation the values
+it was given. Nothing points back: when the nodes die, all of it dies, and nothing waits for the garbage collector.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from .rng import Draw
+from .state import Autocast
+
+if TYPE_CHECKING:
+    from ..saved.host import HostCopy
+    from ..saved.mask import Bits
+    from ..saved.store import Store
+
+__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Op", "Ref", "Saved", "Value", "copied", "view"]
+
+_INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
+MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
+"""Kinds of values: computed again at will; made here, but only once; from outside; a parameter."""
+
+
+class Value:
+    """One state of one storage: see NOTE [ The tape ] 2."""
+
+    op: Op | None = None
+    """What computes it; None where it can only be held."""
+    slot: tuple[str, int] = ("out", 0)
+    """Which of the operation's results: a returned tensor, an argument it wrote to, or a tensor it saved."""
+    kind = MADE
+    requires_grad = False
+    data: torch.Tensor | None = None
+    """The memory, if it is held. Detached: see NOTE [ Tokens ]."""
+    at = 0
+    """The version of `data`."""
+    tokens = 0
+    """How many saved tensors lie in it."""
+    dtype: torch.dtype
+    """Of the first of them."""
+    dense = False
+    """That one fills all of it."""
+    counted = 0
+    """The bytes it counts while it is held: nothing for parameters and arguments."""
+    written = False
+    """Somebody wrote to it after it was made: what is held is not what was saved."""
+    exposed = False
+    """Its memory was handed out to others, who may write there without a version that tells so."""
+    original: torch.Tensor | None = None
+    """What lay there before that, to compute from."""
+    fresh = False
+    """What is here was computed again, and goes as it is read."""
+    turn = reads = 0
+    """The last pass that read it, and how many of its tokens that pass has read."""
+    outside = False
+    """A forward wrote to memory from outside: anybody else may, too."""
+    leaf = 0
+    """Of a view of a parameter: the parameter's id."""
+    bits: Bits | None = None
+    host: HostCopy | None = None
+    why: str | None = None
+    """Why it can only be held."""
+    anchor = False
+    """Other segments are computed from it: it stays while passes are expected."""
+
+    cheap = False
+    """No matrix product is needed to compute it from what is held or waits."""
+    trusted = False
+    """It was computed again once, and every bit was the same."""
+
+    def __init__(self, store: Store, key: int, version: int, nbytes: int, segment: int) -> None:
+        self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
+
+    @property
+    def droppable(self) -> bool:
+        """Could it be computed again, as far as it knows itself? What a function saves for itself is often tiny."""
+        op = self.op
+        if op is None or self.kind is not MADE or self.written or not self.counted:
+            return False
+        if self.slot[0] == "pack":
+            return _INSIDE * self.nbytes >= max((ref.value.nbytes for ref in op.inputs), default=0)
+        return True
+
+    @property
+    def here(self) -> bool:
+        """Its memory is held, and nobody has written to it."""
+        return self.data is not None and self.data._version == self.at and not self.exposed
+
+    def __del__(self) -> None:
+        if self.data is not None and self.counted:
+            self.store.held -= self.counted
+        if self.bits is not None:
+            self.store.held -= self.bits.nbytes
+
+
+class Saved:
+    """What a node holds in place of a tensor it saved: see NOTE [ Tokens ]."""
+
+    __slots__ = ("dtype", "offset", "shape", "stride", "turn", "value")
+
+    def __init__(self, value: Value, tensor: torch.Tensor) -> None:
+        self.value, self.turn = value, 0
+        self.dtype, self.shape = tensor.dtype, tensor.shape
+        self.stride, self.offset = tensor.stride(), tensor.storage_offset()
+
+
+class Ref(NamedTuple):
+    """An argument of an operation: a value, and the form in which it was given."""
+
+    value: Value
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+    offset: Any
+    requires_grad: bool
+
+
+class Op:
+    """One call of a function. Most of what it may have is rare, and has a default: there are many of them."""
+
+    kwargs: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+    packs = 0
+    """How many tensors its nodes saved."""
+    why: str | None = None
+    """Why it cannot be run again."""
+    autocast: Autocast | None = None
+    backends: tuple[bool, ...] | None = None
+    """The kernels that an attention could choose from."""
+    draw: Draw | None = None
+    noise: Ref | None = None
+    """What a dropout multiplied by."""
+    writes = False
+    """It writes to an argument."""
+    grad = False
+    """It is run again with a graph, because without one it came out differently."""
+    seconds: float | tuple[torch.cuda.Event, torch.cuda.Event] = 0.0
+
+    def __init__(self, func: Any, number: int, segment: int) -> None:
+        self.func, self.number, self.segment = func, number, segment
+        self.args: list[Any] = []
+        self.inputs: list[Ref] = []
+        self.leaves: list[tuple[torch.Tensor, int, bool]] = []
+        """Parameters among the arguments, their versions, and whether they learned then."""
+        self.results: list[weakref.ref[Value]] = []
+
+    @property
+    def name(self) -> str:
+        return getattr(self.func, "__name__", str(self.func))
+
+    def took(self) -> float:
+        """Seconds. On a GPU only after it has been waited for."""
+        if isinstance(self.seconds, tuple):
+            return float(self.seconds[0].elapsed_time(self.seconds[1])) / 1e3
+        return self.seconds
+
+    def made(self) -> Iterator[Value]:
+        """Its results, as far as somebody still needs them."""
+        return (value for value in (result() for result in self.results) if value is not None)
+
+    def needs(self) -> Iterator[Value]:
+        """What it is computed from."""
+        for ref in self.inputs:
+            yield ref.value
+        if self.noise is not None:
+            yield self.noise.value
+
+    def give_up(self, why: str) -> None:
+        """It cannot be run again: its results can only be held."""
+        self.why = why
+        for value in self.made():
+            value.op, value.kind, value.why = None, GIVEN if value.outside else SOURCE, why
+        self.args, self.kwargs, self.inputs, self.leaves, self.noise = [], {}, [], [], None
+
+    def give_up_inside(self, why: str) -> None:
+        """What it saved for itself can only be held."""
+        for value in list(self.made()):
+            if value.slot[0] == "pack":
+                value.op, value.kind, value.why = None, SOURCE, why
+
+    def cast_to(self, value: Value, dtype: torch.dtype) -> Op | None:
+        """What cast an argument to a tensor that the function saved, under autocast: a cast of the same size."""
+        size = value.nbytes // dtype.itemsize
+        for known in self.leaves:
+            leaf = known[0]
+            if leaf.dtype != dtype and leaf.is_floating_point() and leaf.numel() == size:
+                cast = Op(torch.Tensor.to, self.number, self.segment)
+                cast.leaves, cast.args = [known], [leaf, dtype]
+                return cast
+        for ref in self.inputs:
+            if ref.dtype != dtype and ref.dtype.is_floating_point and ref.shape.numel() == size:
+                cast = Op(torch.Tensor.to, self.number, self.segment)
+                cast.inputs, cast.args = [ref], [ref, dtype]
+                return cast
+        return None
+
+
+def view(
+    data: torch.Tensor, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...], offset: Any
+) -> torch.Tensor:
+    """The memory of a tensor in another form."""
+    if data.dtype != dtype:
+        return torch.empty(0, dtype=dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
+    if data.shape == shape and data.stride() == stride and data.storage_offset() == offset:
+        return data
+    return data.as_strided(shape, stride, offset)
+
+
+def copied(tensor: torch.Tensor) -> torch.Tensor:
+    """The same in memory of its own: all that the tensor's memory holds."""
+    storage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+    copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Computing values again, from others that are held.
+
+NOTE [ Running an operation again ]
+1. It gets its arguments from values that are held, or that operations before it have just computed. Nothing else is
+   run: an operation whose result nobody asks for is left out, be it a matrix product.
+2. No graph is built, except where an operation is asked for what its nodes saved (the weights of an attention), or where
+   it came out differently without: then its own graph is built and thrown away.
+3. Parameters and held memory are checked against their versions first. What has changed raises PyTorch's error.
+4. What an operation writes to is a copy.
+5. Autocast, PyTorch's settings and random numbers are as they were in the forward, and afterwards as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.nn import Parameter
+
+from ..errors import KeepError, RepeatError, changed
+from ..saved.graph import emptied
+from .op import GIVEN, PARAMETER, Op, Ref, Value, copied, view
+from .rng import Draw
+from .state import attention_backends, autocast_now, under_autocast, under_backends
+
+if TYPE_CHECKING:
+    from ..saved.store import Store
+
+__all__ = ["closure", "compute"]
+
+_push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
+_pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
+_BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))  # type: ignore[arg-type]
+Made = dict[tuple[str, int], torch.Tensor]
+
+
+def _present(value: Value) -> bool:
+    return value.here or value.bits is not None or value.host is not None or value.original is not None
+
+
+def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -> list[Op] | None:
+    """The operations that compute some values from what is present, in order. None where that cannot be done."""
+    ops: set[Op] = set()
+    todo = list(targets)
+    while todo:
+        value = todo.pop()
+        op = value.op
+        if op is None:
+            return None
+        if op in ops:
+            continue
+        ops.add(op)
+        todo += [needed for needed in op.needs() if not present(needed)]
+    return sorted(ops, key=lambda op: op.number)
+
+
+def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch.Tensor:
+    """Computes one value. What comes by on the way and is to be kept is held from then on."""
+    ops = closure([target])
+    if ops is None:
+        raise KeepError(_lost(target))
+    last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
+    last[target] = len(ops)
+    made: dict[Value, torch.Tensor] = {}
+    with _surroundings(store):
+        for place, op in enumerate(ops):
+            missing = [value for value in op.made() if value is target or not _present(value)]
+            found = _run(store, op, made, last, place, any(value.slot[0] == "pack" for value in missing))
+            for value in missing:
+                tensor = found[value.slot]
+                _check_size(op, value, tensor)
+                if last.get(value, -1) > place:
+                    made[value] = tensor
+                if value is not target and keep(value):
+                    store.refill(value, tensor)
+            for needed in op.needs():
+                if last[needed] == place:
+                    made.pop(needed, None)
+    store.ran(ops)
+    return made[target]
+
+
+def _lost(target: Value) -> str:
+    todo = [target]
+    while todo:
+        value = todo.pop()
+        if value.op is None:
+            if value.kind in (GIVEN, PARAMETER):
+                raise changed("a tensor that the forward was given", value.at, _version(value))
+            return "a saved tensor cannot be computed again: memory that it depends on was written to since."
+        todo += [needed for needed in value.op.needs() if not _present(needed)]
+    return "a saved tensor cannot be computed again."
+
+
+def _version(value: Value) -> int | None:
+    return None if value.data is None else value.data._version
+
+
+@contextlib.contextmanager
+def _surroundings(store: Store) -> Iterator[None]:
+    with (
+        torch._C.DisableTorchFunction(),
+        _outside_of_transforms(),
+        torch._C._ExcludeDispatchKeyGuard(_BATCHED),
+        torch.no_grad(),
+        store.settings.again(),
+    ):
+        yield
+
+
+def _outside_of_transforms() -> contextlib.AbstractContextManager[Any]:
+    """A pass may run inside of `vmap`: what is computed again does not."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return torch._C._DisableFuncTorch()
+    return temporarily_clear_interpreter_stack()
+
+
+def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:
+    if tensor.untyped_storage().nbytes() != value.nbytes:
+        found = tensor.untyped_storage().nbytes()
+        raise RepeatError(f"`{op.name}` made {value.nbytes} bytes in the forward, and {found} when it was run again.")
+
+
+def _run(
+    store: Store, op: Op, made: dict[Value, torch.Tensor], last: dict[Value, int], place: int, inside: bool
+) -> Made:
+    for leaf, version, _ in op.leaves:
+        if emptied(leaf):
+            raise KeepError("a parameter that a saved tensor is computed from is not here.")
+        if leaf._version != version or id(leaf) in store.stepped:
+            raise changed("a parameter", version, leaf._version)
+    bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)
+    if store.stepped:
+        for ref in op.inputs:
+            if ref.value.leaf in store.stepped:
+                raise changed("a parameter", ref.value.at, _version(ref.value))
+    if op.noise is not None:
+        bases[op.noise.value] = _memory(op.noise.value)
+        return {("out", 0): _dropped(op, bases)}
+    if op.draw is not None:
+        return _drawn(op, bases, inside)
+    return _called(op, bases, inside)
+
+
+def _inputs(op: Op, made: dict[Value, torch.Tensor]) -> dict[Value, torch.Tensor]:
+    """Where the arguments lie."""
+    bases: dict[Value, torch.Tensor] = {}
+    for ref in op.inputs:
+        value = ref.value
+        if value not in bases:
+            base = made.get(value)
+            bases[value] = _memory(value) if base is None else base
+    return bases
+
+
+def _copies(op: Op, made: dict[Value, torch.Tensor], last: dict[Value, int], place: int) -> dict[Value, torch.Tensor]:
+    """The same for an operation that writes to some of them: those are copies, if anybody else needs them."""
+    written = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
+    bases: dict[Value, torch.Tensor] = {}
+    for number, ref in enumerate(op.inputs):
+        base = made.get(ref.value)
+        private = base is not None and last.get(ref.value, -1) <= place
+        base = _memory(ref.value) if base is None else base
+        if (number in written or not written) and not private and ref.value not in bases:
+            base = copied(base)
+        bases.setdefault(ref.value, base)
+    return bases
+
+
+def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
+    assert op.draw is not None
+    for final in Draw.tries():
+        try:
+            with op.draw.again():
+                return _called(op, bases, inside)
+        except Draw.disturbed:
+            if final:
+                raise
+    raise AssertionError
+
+
+def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
+    grad = inside or op.grad
+    views: dict[int, torch.Tensor] = {}
+    if not grad and op.autocast is None and op.backends is None and not op.writes:
+        args = [_argument(value, bases, None, views) for value in op.args]
+        kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
+        return _outputs(op.func(*args, **kwargs))
+    learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
+    args = [_argument(value, bases, learned, views) for value in op.args]
+    kwargs = {name: _argument(value, bases, learned, views) for name, value in op.kwargs.items()}
+    packs: list[torch.Tensor] = []
+    autocast = backends = None
+    try:
+        if op.autocast is not None:
+            autocast = autocast_now()
+            under_autocast(op.autocast)
+        if op.backends is not None and (now := attention_backends()) != op.backends:
+            backends = now
+            under_backends(op.backends)
+        if grad:
+            _push(_collect(packs), _as_it_is)
+            try:
+                with torch.enable_grad():
+                    out = op.func(*args, **kwargs)
+            finally:
+                _pop()
+        else:
+            out = op.func(*args, **kwargs)
+    finally:
+        if autocast is not None:
+            under_autocast(autocast)
+        if backends is not None:
+            under_backends(backends)
+    if inside and len(packs) != op.packs:
+        raise RepeatError(
+            f"`{op.name}` saved {op.packs} tensors in the forward, and {len(packs)} when it was run again."
+        )
+    found = _outputs(out)
+    found.update({("pack", number): tensor for number, tensor in enumerate(packs)})
+    if op.writes:
+        found.update({("arg", number): bases[ref.value] for number, ref in enumerate(op.inputs)})
+    return found
+
+
+def _outputs(out: Any) -> Made:
+    if type(out) is torch.Tensor:
+        return {("out", 0): out.detach()}
+    outs = enumerate(out if isinstance(out, (tuple, list)) else (out,))
+    return {("out", number): tensor.detach() for number, tensor in outs if isinstance(tensor, torch.Tensor)}
+
+
+def _collect(packs: list[torch.Tensor]) -> Callable[[torch.Tensor], None]:
+    def pack(tensor: torch.Tensor) -> None:
+        packs.append(tensor.detach())
+
+    return pack
+
+
+def _as_it_is(_: object) -> torch.Tensor:
+    raise KeepError("a graph that was built to be thrown away was walked.")
+
+
+def _argument(
+    value: Any, bases: dict[Value, torch.Tensor], learned: dict[int, bool] | None, views: dict[int, torch.Tensor]
+) -> Any:
+    """`learned` tells where a graph is built: which parameters learned at the time of the forward.
+
+    What was one tensor in the forward is one tensor again: `views` holds those that were made already.
+    """
+    if type(value) is Ref:
+        found = views.get(id(value))
+        if found is None:
+            found = view(bases[value.value], value.dtype, value.shape, value.stride, value.offset)
+            if learned is not None and value.requires_grad:
+                found = found.detach().requires_grad_()
+            views[id(value)] = found
+        return found
+    if type(value) is Parameter and learned is not None and value.requires_grad != learned[id(value)]:
+        found = views.get(id(value))
+        if found is None:
+            found = views[id(value)] = value.detach().requires_grad_(learned[id(value)])
+        return found
+    if type(value) is list or type(value) is tuple:
+        return type(value)([_argument(item, bases, learned, views) for item in value])
+    return value
+
+
+def _memory(value: Value) -> torch.Tensor:
+    """Where a value lies that is present."""
+    if value.here:
+        assert value.data is not None
+        return value.data
+    if value.original is not None:
+        return value.original
+    if value.bits is not None:
+        return value.bits.make()
+    assert value.host is not None
+    return value.host.read()
+
+
+def _dropped(op: Op, bases: dict[Value, torch.Tensor]) -> torch.Tensor:
+    """What a dropout made of its input, by the noise it multiplied by. On a GPU that is a mask."""
+    given, noise = _argument(op.args[0], bases, None, {}), _argument(op.noise, bases, None, {})
+    if noise.dtype != torch.bool:
+        return given * noise  # type: ignore[no-any-return]
+    rate = op.kwargs.get("p", op.args[1] if len(op.args) > 1 else 0.5)
+    return torch.ops.aten.native_dropout_backward(given, noise, 1.0 / (1.0 - rate))  # type: ignore[no-any-return]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Proving that a value can be computed again, while it is still here.
+
+Each operation is run again once from the very memory that it was given, and its result compared with what is held, bit
+for bit. It is PyTorch's own function with the arguments of the forward, so what is proved is that the function gives
+the same result again, and that nobody whom the tape did not see has written to it. A value that differs is held.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..errors import KeepError
+from ..saved.graph import emptied, same_bits
+from .functions import traits
+from .op import Value
+from .replay import compute
+
+if TYPE_CHECKING:
+    from ..saved.store import Store
+
+__all__ = ["verify"]
+
+
+def verify(store: Store, value: Value) -> bool:
+    """Can it be computed again? Where not, the value knows why."""
+    if value.trusted:
+        return True
+    op = value.op
+    if op is None or value.data is None or not value.here or value.written or emptied(value.data):
+        return False
+    if _same(store, value):
+        value.trusted = True
+        return True
+    if not op.grad:
+        op.grad = True  # some functions take another way when nobody will differentiate
+        if _same(store, value):
+            value.trusted = True
+            return True
+    value.why = f"`{op.name}` did not give the same result again"
+    value.op = None
+    return False
+
+
+def _same(store: Store, value: Value) -> bool:
+    assert value.data is not None
+    assert value.op is not None
+    try:
+        found = compute(store, value, _nothing)
+    except (RuntimeError, KeepError):
+        return False
+    if traits(value.op.func).recurrent and value.slot[0] == "pack" and value.data.dtype == torch.uint8:
+        return True  # the workspace of a recurrent kernel, of which it leaves parts unwritten
+    return same_bits(_whole(found), _whole(value.data))
+
+
+def _nothing(_: Value) -> bool:
+    return False
+
+
+def _whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All of the memory that a tensor lies in."""
+    storage = tensor.untyped_storage()
+    kind = torch.int64 if storage.nbytes() % 8 == 0 else torch.uint8
+    return torch.empty(0, dtype=kind, device=tensor.device).set_(storage)

@@ -97,6 +97,8 @@ def check_setup(command: str) -> None:
             assert name == PROJECT["project"]["name"], command
             unknown = set(filter(None, extras.split(","))) - set(PROJECT["project"]["optional-dependencies"])
             assert not unknown, f"{command}: no such extras: {unknown}"
+    elif words[:3] == ["python", "-m", "tests.faults"]:
+        faults_options(words[3:])
     elif words[:1] == ["make"]:
         subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
     else:

@@ -130,7 +130,8 @@ def diagnose(trace: Trace) -> list[Finding]:
             later = next(
                 (p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested), None
             )
-            if later is not None and is_term_of(trace, first, later):
+            known = first.behind is not None and _of_trained(trace, first)
+            if later is not None and known and is_term_of(trace, first, later):
                 found[first.place] = _constant(trace, first, later, "warning")
     return list(found.values())
 

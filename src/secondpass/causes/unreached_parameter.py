@@ -141,7 +141,7 @@ def _prefix(names: list[str]) -> str:
 
 def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
-    place = _assigned_at(trace, name)
+    place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
     message = (
         f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: "
@@ -174,7 +174,7 @@ def _named_alike(trace: Trace, owner: Owner) -> list[str]:
 def _left(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     """A network that was trained and then replaced while its optimizer went on."""
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
-    place = _assigned_at(trace, name)
+    place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
     message = (
         f"`{name}` was replaced while {made} went on with the parameters of the old one: "
@@ -197,7 +197,7 @@ def _left(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
 def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     """What the passes reach is one network, what the optimizer was given is another: a copy, or the original of one."""
     name, held = _prefix(strangers), _prefix([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
-    place = _assigned_at(trace, owner.name)
+    place = _placed(trace, owner)
     made = quoted(owner.name, "the optimizer")
     message = (
         f"{made} holds the parameters of {quoted(held, 'one network')}, but the losses reach "
@@ -231,7 +231,9 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
         )
     ]
     carrier = Carrier(name, "local") if name else None
-    return warning(CODE, "unreached-parameter", message, place or owner.place, remedies, carrier=carrier, cut=kind)
+    return warning(
+        CODE, "unreached-parameter", message, place or _placed(trace, owner), remedies, carrier=carrier, cut=kind
+    )
 
 
 def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
@@ -273,10 +275,24 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     return found
 
 
-def _assigned_at(trace: Trace, name: str) -> Place | None:
-    """The last line that assigns a module."""
+def _placed(trace: Trace, owner: Owner, name: str = "") -> Place | None:
+    """Where a module, or what it is a part of, was last assigned; else where its optimizer was made, or steps."""
+    parts = name.split(".")
+    for k in range(len(parts), 0, -1):
+        place = _assigned_at(trace, ".".join(parts[:k]))
+        if place is not None:
+            return place
+    steps = [s.place for s in trace.steps if s.leaves == owner.leaves and s.place is not None]
+    near = steps[-1].function if steps else ""
+    return _assigned_at(trace, owner.name, near) or owner.place or (steps[-1] if steps else None)
+
+
+def _assigned_at(trace: Trace, name: str, near: str = "") -> Place | None:
+    """The last line that assigns a module (or an optimizer), in a function that is preferred."""
     attribute = name.rpartition(".")[2]
-    best: tuple[int, Place] | None = None
+    if not attribute:
+        return None
+    best: tuple[tuple[int, bool], Place] | None = None
     for file, tree in sources_of(trace):
         for node in (n for n in ast.walk(tree.tree) if isinstance(n, ast.stmt)):
             for target in assigned(node):
@@ -284,6 +300,7 @@ def _assigned_at(trace: Trace, name: str) -> Place | None:
                 function = getattr(tree.function(node.lineno), "name", "<module>")
                 later = written.endswith(f".{attribute}") and function != "__init__"
                 rank = 0 if written == name else 1 if later else 9
-                if rank < 9 and (best is None or rank <= best[0]):
-                    best = (rank, Place(file, node.lineno, function))
+                order = (rank, bool(near) and not near.endswith(function))
+                if rank < 9 and (best is None or order <= best[0]):
+                    best = (order, Place(file, node.lineno, function))
     return best[1] if best is not None else None

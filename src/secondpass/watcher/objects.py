@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import sys
@@ -12,15 +13,17 @@ from contextlib import contextmanager
 from functools import _lru_cache_wrapper as _Cached
 from functools import cache, partial
 from queue import Queue
-from types import FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
 __all__ = ["fields_of", "local", "neighbours", "parts"]
 
 _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
-"""A function that says one of these may hold the dict of its own locals."""
+"""A function that calls one of these may hold the dict of its own locals. (`model.eval()` is not among them.)"""
+_ASKED: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
 _MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
 _LIBRARIES = frozenset({"torch", "numpy", "builtins"})
 # Library objects that exist to hold the user's tensors.
@@ -39,7 +42,7 @@ def local(frame: FrameType) -> Iterator[dict[str, Any]]:
     """
     if sys.version_info >= (3, 13):
         yield frame.f_locals  # type: ignore[unreachable]
-    elif sys.gettrace() is not None or not _ASKING.isdisjoint(frame.f_code.co_names):
+    elif sys.gettrace() is not None or _may_hold_its_locals(frame.f_code):
         yield {}
     else:
         names = frame.f_locals
@@ -47,6 +50,19 @@ def local(frame: FrameType) -> Iterator[dict[str, Any]]:
             yield names
         finally:
             names.clear()
+
+
+def _may_hold_its_locals(code: CodeType) -> bool:
+    if _ASKING.isdisjoint(code.co_names):
+        return False
+    found = _ASKED.get(code)
+    if found is None:
+        # `f_locals` is an attribute; the others are functions.
+        found = _ASKED[code] = any(
+            i.argval in _ASKING and (i.opname in ("LOAD_GLOBAL", "LOAD_NAME") or i.argval == "f_locals")
+            for i in dis.get_instructions(code)
+        )
+    return found
 
 
 def fields_of(value: Any) -> dict[str, Any]:

@@ -48,4 +48,5 @@ def twins(host: Host) -> Iterator[Change]:
         clear = last_clear(host, statement) if statement is not None else None
         if statement is None or step is None or clear is None or not host.alone(clear):
             continue
-        yield Change(where(host, call), (host.delete(clear), host.after(step, host.text(clear))))
+        if host.text(clear).partition(".zero_grad")[0] == host.text(step).partition(".step")[0]:
+            yield Change(where(host, call), (host.delete(clear), host.after(step, host.text(clear))))

@@ -55,6 +55,8 @@ def twins(host: Host) -> Iterator[Change]:
     """A gradient that is only looked at needs no graph of its own."""
     for call, keyword in _sites(host):
         statement = host.statement(call)
-        if isinstance(statement, ast.Assign) and statement.value is call and host.alone(statement):
+        # What is computed in the call itself is nobody else's: to keep that would be needless.
+        named = bool(call.args) and isinstance(call.args[0], (ast.Name, ast.Attribute))
+        if named and isinstance(statement, ast.Assign) and statement.value is call and host.alone(statement):
             text = host.text(call).replace(host.text(keyword), "retain_graph=True")
             yield Change(where(host, call), (host.before(statement, f"only_seen = {text}"),), shows="needed")

@@ -67,5 +67,6 @@ def twins(host: Host) -> Iterator[Change]:
     for clear, statement, step, loop in _windows(host):
         block = host.block(statement)
         some = block[block.index(clear) : block.index(step) + 1]
-        if host.alone(*some):
+        steps = [s for s in ast.walk(loop) if isinstance(s, ast.Attribute) and s.attr == "step"]
+        if host.alone(*some) and len(steps) == 1:  # another optimizer would step on what is left
             yield Change(where(host, statement), _guarded(host, clear, step, loop, 2))

@@ -19,6 +19,8 @@ __all__ = ["Collected", "Growth", "filled_at", "growths", "unwalked"]
 
 _GROWTHS = 5
 """How often it must have grown: a window of a few values fills up as well."""
+_GROWTHS_EACH = 3
+"""How often in one stretch, where there are several."""
 _ENOUGH = 8
 
 
@@ -87,22 +89,29 @@ def _running(trace: Trace, seen: list[Binding]) -> Iterator[Growth]:
 
 
 def _grew(counts: list[tuple[int, int]]) -> bool:
-    best = run = 0
+    best = run = total = 0
     for (_, before), (_, after) in pairwise(counts):
         run = run + 1 if after > before else 0 if after < before else run
-        best = max(best, run)
-    return best >= _GROWTHS
+        best, total = max(best, run), total + (after > before)
+    # What is begun anew in every epoch shows by growing in each of them.
+    return best >= _GROWTHS or (best >= _GROWTHS_EACH and total >= 2 * _GROWTHS)
 
 
 def _walked_later(trace: Trace, seen: list[tuple[int, tuple[int, ...]]]) -> bool:
-    """Whether a pass walked something of it after it had been seen there: then it is kept for that."""
+    """Whether it is kept for a pass: one walked several of its values after they had been seen there, or one that had been
+    there when the same call was made before. (That two losses of one iteration use what is also kept says nothing.)"""
     first: dict[int, int] = {}
     for when, numbers in seen:
         for n in numbers:
             first.setdefault(n, when)
-    return any(
-        p.walked is not None and any(n in p.walked and when < p.when for n, when in first.items()) for p in trace.passes
-    )
+    before: dict[object, int] = {}
+    for p in trace.passes:
+        if p.walked is not None:
+            old = [when for n, when in first.items() if n in p.walked and when < p.when]
+            if len(old) > 1 or any(when <= before.get(p.stack, -1) for when in old):
+                return True
+        before[p.stack] = p.when
+    return False
 
 
 # -- where it is filled ------------------------------------------------------------------------------------------------------

@@ -57,8 +57,13 @@ class Series:
 
 
 def _between(trace: Trace, start: int, end: int) -> list[Pass]:
-    """What a failed pass has left is cleared on purpose."""
-    return [p for p in trace.passes if p.kind == "backward" and p.outcome == "ok" and start < p.when < end]
+    """What a failed pass has left is cleared on purpose; what one inside a step has left, that step has used."""
+    inner = {w for s in trace.steps for w in s.passes}
+    return [
+        p
+        for p in trace.passes
+        if p.kind == "backward" and p.outcome == "ok" and start < p.when < end and p.when not in inner
+    ]
 
 
 def series(trace: Trace) -> list[Series]:

@@ -167,15 +167,17 @@ def _of_gradient(node: ast.expr) -> bool:
 
 def cut_kind(node: ast.AST) -> str | None:
     """The first cut that an expression makes in so many words, if it makes one."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Call):
-            found = next((e for e in _of_call(part) if e.kind == "cut"), None)
-            if found is not None:
-                return found.how
-        elif isinstance(part, ast.Attribute) and part.attr == "data":
-            return "data"
-        elif isinstance(part, ast.Compare) and not isinstance(part.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-            return "compare"
+    return next((kind for part in ast.walk(node) if (kind := cut_of(part)) is not None), None)
+
+
+def cut_of(node: ast.AST) -> str | None:
+    """The cut that a node makes itself, whatever is inside it."""
+    if isinstance(node, ast.Call):
+        return next((e.how for e in _of_call(node) if e.kind == "cut"), None)
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return "data"
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+        return "compare"
     return None
 
 

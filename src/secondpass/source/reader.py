@@ -68,6 +68,18 @@ class Source:
         return list(self._index[1])
 
     @cached_property
+    def imported(self) -> set[str]:
+        """The names that imports bind."""
+        found = (a for s in self.statements if isinstance(s, (ast.Import, ast.ImportFrom)) for a in s.names)
+        return {(a.asname or a.name).partition(".")[0] for a in found}
+
+    def is_imported(self, node: ast.AST) -> bool:
+        """Whether a chain of names starts at something imported: `F.mse_loss`."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.imported
+
+    @cached_property
     def functions(self) -> dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
         """The functions by their name."""
         found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}

@@ -322,10 +322,11 @@ class _Builder:
         if note is None or not note.in_main_thread or note.position < log.dropped:
             return None
         earlier = [n for n in self.notes if n.when < note.when]
-        # A gradient that was taken on the way (`grad`) does not end an iteration.
-        since = max((n.position for n in earlier if n.kind == "backward"), default=0)
-        if note.position - since > _FAR:
-            since = max(n.position for n in earlier) if earlier else 0
+        # An iteration ends where it begins anew, not with another loss's pass, nor with a gradient taken on the way (`grad`).
+        for back in ([n for n in earlier if n.key == note.key], [n for n in earlier if n.kind == "backward"], earlier):
+            since = max((n.position for n in back), default=0)
+            if note.position - since <= _FAR:
+                break
         return executed(log, self.watcher.files, since, note.position, note.entry)
 
     def _switches(self) -> tuple[Switch, ...]:

@@ -18,7 +18,7 @@ import ast
 from dataclasses import dataclass
 
 from ...record import Cut, Pass, Place, Trace
-from ...source import cut_kind, effects, records_nothing, root_of
+from ...source import cut_kind, cut_of, effects, records_nothing, root_of
 from .executed import Run, ran
 
 __all__ = ["Search", "find_cut"]
@@ -152,7 +152,7 @@ class Search:
             if around is not None:
                 shown = one.targets[0] if one.targets else name
                 return _Found("no_grad", shown, one, Place(one.place.file, around, one.place.function))
-        return _Found(kind or "unknown", name, one)
+        return _Found(kind or "unknown", name.removesuffix(".data"), one)
 
     def returned(self, back: Run, name: str, depth: int) -> _Found | None:
         value = back.node.value if isinstance(back.node, ast.Return) else None
@@ -169,7 +169,7 @@ class Search:
                     return found
         lost = self.recorded_operand(value, back)
         if lost is not None:
-            return self.lost(kind, name, back)
+            return self.lost(kind, lost, back)
         return self.expression(value, back, depth + 1)
 
     def recorded_operand(self, value: ast.AST, at: Run, depth: int = 0) -> str | None:
@@ -186,7 +186,7 @@ class Search:
         if made is not None:
             value = getattr(made.node, "value", None) or getattr(made.node, "iter", None)
             if made.built:
-                return value is None or cut_kind(value) is None or bool(made.inner)
+                return value is None or bool(made.inner) or self.flows(value, made, depth)
             plain = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple)) and cut_kind(value) is None
             return plain and value is not None and self.recorded_operand(value, made, depth + 1) is not None
         caller = at.call.caller
@@ -201,6 +201,26 @@ class Search:
             earlier = caller.inner[before - 1].ended if before else caller.began
             return at.call.began > earlier or any(c.ended > c.began for c in caller.inner[:before])
         return self.recorded_operand(given, caller, depth + 1) is not None
+
+    def flows(self, value: ast.AST, at: Run, depth: int) -> bool:
+        """Whether history comes through an expression in whose statement nodes were recorded: past its cuts, if it has any."""
+        if cut_kind(value) is None:
+            return True
+        if isinstance(value, ast.Call):
+            if cut_of(value) is not None:
+                return False
+            if not at.source.is_imported(value.func):  # a module has parameters; a method belongs to a tensor
+                owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+                if owner is None or isinstance(owner, (ast.Name, ast.Attribute)) or self.flows(owner, at, depth):
+                    return True
+            return any(
+                self.flows(a, at, depth) for a in (*value.args, *(k.value for k in value.keywords)) if _has_calls(a)
+            )
+        if isinstance(value, (ast.Attribute, ast.Compare)) and cut_of(value) is not None:
+            return False
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            return self.recorded(ast.unparse(value), at, depth + 1)
+        return any(self.flows(part, at, depth) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
 
     def never_recorded(self, root: ast.AST, at: Run) -> _Found | None:
         """Rule 4: the forward that should have recorded something, and what kept it from doing so."""

@@ -201,7 +201,8 @@ class Corpus:
         seen: dict[str, Any] = {}
         if swallowed or (error in ("backward-twice", "inplace") and operator.cause != "freed-access"):
             seen = self.ask(worker, program, "oracle", tags=[list(t) for t in mutant.tags])
-            if seen.get("met") != error and not (swallowed and seen.get("met") not in (None, "none")):
+            met = seen.get("met", "none")
+            if met == "none" or (met != error and not swallowed):
                 return None, "the oracle does not meet it"
         if error == "none":
             why = self._silent(worker, host, mutant, change, ran, seen)

@@ -90,6 +90,8 @@ INSTEAD = "`retain_graph=True` keeps the graph, but the gradient itself still ha
 
 def taken_without(trace: Trace, later: Pass) -> Pass | None:
     """The gradient, taken without a graph of its own, that a later pass starts from."""
+    if later.recording is False:
+        return None  # nothing is recorded then: that is why it has no history
     before = [
         p
         for p in trace.passes

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..host import Host
 from ..program import Edit, tagged
 from . import Change
-from ._blocks import constant_in, sites_in_loops, where
+from ._blocks import constant_in, sites_in_loops, the_loss_itself, where
 from ._detaches import bound
 
 CAUSE = "hoisted-forward"
@@ -20,7 +20,9 @@ def mutants(host: Host) -> Iterator[Change]:
             continue
         edits = tuple(_tagged(host, e, statement) for e in host.moved([statement], loop))
         names = bound(statement)
-        yield Change(where(host, statement), edits, remedy=("recompute",), carrier=names)
+        yield Change(
+            where(host, statement), edits, remedy=("recompute",), carrier=names, also=the_loss_itself(host, names)
+        )
         yield Change(
             where(host, statement, "-silent"),
             edits,

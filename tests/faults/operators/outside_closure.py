@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ..host import Function, Host
 from ..program import tagged
 from . import Change
-from ._blocks import constant_in, where, with_history
+from ._blocks import constant_in, the_loss_itself, where, with_history
 from ._detaches import bound
 
 CAUSE = "hoisted-forward"
@@ -24,7 +24,10 @@ def mutants(host: Host) -> Iterator[Change]:
                 continue
             text = f"{ast.unparse(statement.targets[0])} = {tagged(host.text(statement.value))}"
             edits = (host.before(closure, text), host.delete(statement))
-            yield Change(where(host, statement), edits, remedy=("recompute",), carrier=bound(statement))
+            names = bound(statement)
+            yield Change(
+                where(host, statement), edits, remedy=("recompute",), carrier=names, also=the_loss_itself(host, names)
+            )
 
 
 def _closures(host: Host) -> Iterator[ast.FunctionDef]:

@@ -578,9 +578,10 @@ class Meeting:
         if first is not None:
             owned = {n for o in self.players if o.name in first for n in o.leaves}
             return not self.through & owned or any(o.name not in first for o in self.owners(self.anew))
-        shared = self.owners(self.leaves)
-        reached = set(self.freed.walked or ()) | {n for n in self.walked if n < 0}
-        return len(shared) == 1 and len(self.owners(reached)) > 1
+        shared, own = self.owners(self.leaves), {n for n in self.walked if n < 0}
+        if not self.steps_between and self.owners(own) == shared:
+            return False  # all that the failing pass trains lies behind what both share: a sum does as well
+        return len(shared) == 1 and len(self.owners(set(self.freed.walked or ()) | own)) > 1
 
     @cached_property
     def foreign(self) -> bool:

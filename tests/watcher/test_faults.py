@@ -184,3 +184,22 @@ def test_install_twice_and_uninstall_twice():
     assert secondpass.install() is secondpass.install()
     secondpass.uninstall()
     secondpass.uninstall()
+
+
+def test_edits_are_worked_out_when_somebody_reads(monkeypatch, capsys):
+    """A program that catches the error goes on at once; one that ends with it is told of the edit."""
+    import secondpass.remedies as remedies
+
+    plain, asked = remedies.attach, []
+    monkeypatch.setattr(remedies, "attach", lambda *args, **kwargs: asked.append(1) or plain(*args, **kwargs))
+    with secondpass.watch(quiet=True) as w:
+        _, error = plainly(True)
+        assert "SP103" in "".join(error.__notes__)
+        assert not asked
+    assert w.findings[0].remedies[0].edits
+    assert len(asked) == 1
+    assert w.findings == w.findings
+    assert len(asked) == 1
+    with pytest.raises(RuntimeError) as caught, secondpass.watch():
+        train(True)
+    assert "+ state = state.detach()" in "".join(caught.value.__notes__).replace("       +", "+")

@@ -6,7 +6,8 @@ The magic is for an exception that came before the extension was loaded: it look
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import secondpass
 
@@ -20,14 +21,24 @@ _MAGIC = "secondpass"
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Watches from now on."""
-    secondpass.install()
+    session = secondpass.install()
     shell.register_magic_function(_explain, "line", _MAGIC)
+    plain = shell.showtraceback
+
+    def showtraceback(*args: Any, **kwargs: Any) -> Any:
+        error = sys.exc_info()[1]
+        if error is not None:
+            session.raised(error)  # somebody reads it
+        return plain(*args, **kwargs)
+
+    shell.showtraceback = showtraceback  # type: ignore[method-assign]
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Stops watching."""
     secondpass.uninstall()
     shell.magics_manager.magics["line"].pop(_MAGIC, None)
+    vars(shell).pop("showtraceback", None)
 
 
 def _explain(line: str) -> None:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import atexit
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..record import Report
@@ -26,6 +27,7 @@ __all__ = ["explain", "install", "uninstall", "watch"]
 class _Installed:
     session: Session | None = None
     adopted = False
+    hook: Callable[..., Any] = sys.__excepthook__
 
 
 def install() -> Session:
@@ -39,6 +41,7 @@ def install() -> Session:
         _Installed.session = Session()
         _Installed.session.start()
         atexit.register(_at_exit)
+        _Installed.hook, sys.excepthook = sys.excepthook, _excepthook
     return _Installed.session
 
 
@@ -51,8 +54,17 @@ def uninstall() -> None:
     """Stops watching and restores every name that was patched."""
     if _Installed.session is not None and not _Installed.adopted:
         atexit.unregister(_at_exit)
+        if sys.excepthook is _excepthook:
+            sys.excepthook = _Installed.hook
         _Installed.session.stop()
         _Installed.session = None
+
+
+def _excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Nobody has caught it: now its notes are read."""
+    if _Installed.session is not None:
+        _Installed.session.raised(error)
+    _Installed.hook(kind, error, traceback)
 
 
 def _at_exit() -> None:
@@ -87,6 +99,7 @@ class watch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            self.session.raised(error) if error is not None else None
             self.session.finish(ended=error is None)
         finally:
             self.session.stop()

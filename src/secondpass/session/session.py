@@ -40,8 +40,14 @@ class Session:
         self._explained: set[int] = set()
         self._open: list[Finding] = []
         """What the last failed pass gave, until it shows whether the program caught the error."""
+        self._notes: list[str] = []
+        """The notes that its exception got. They tell of no edits yet: see `complete`."""
+        self._sources: dict[str, str] = {}
+        self._edited: dict[int, Finding] = {}
         self._swallowed: dict[Place | None, tuple[Finding, int]] = {}
         """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
+        self._caught: dict[int, tuple[Finding, dict[str, str]]] = {}
+        """Those findings, with the sources that their edits are worked out from."""
 
     def start(self) -> None:
         if self.watcher.log is not None:
@@ -77,13 +83,32 @@ class Session:
 
     def _conclude(self, trace: Trace, error: BaseException) -> None:
         self._explained = {id(error)}
-        self._open = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "error"]
+        self._open, self._sources = [f for f in diagnose(trace) if f.severity == "error"], trace.sources
+        self._notes = []
         for finding in self._open:
             text = note_of(finding, trace.sources)
             # Watches may lie in one another (a callback's in `secondpass run`): the innermost has said it, and best.
             said = any(finding.code in note for note in getattr(error, "__notes__", ()))
+            self._notes.append("" if said else text)
             if text and not said and hasattr(error, "add_note"):
                 error.add_note(text)
+
+    def complete(self, error: BaseException | None) -> None:
+        """Somebody is going to read the notes of an exception: they get the edits, which took too long to work out while
+        the program might still have caught it."""
+        if error is None or id(error) not in self._explained:
+            return
+        notes = getattr(error, "__notes__", [])
+        for finding, text in zip(self._open, self._notes, strict=True):
+            if text and text in notes:
+                notes[notes.index(text)] = note_of(self._whole(finding), self._sources)
+        self._notes = [""] * len(self._open)
+
+    def _whole(self, finding: Finding) -> Finding:
+        """A finding with its edits, worked out once."""
+        if id(finding) not in self._edited:
+            self._edited[id(finding)] = with_edits(finding, self._sources)
+        return self._edited[id(finding)]
 
     def _again(self, failed: Failed) -> None:
         """A program that catches the error at every step: counting is enough."""
@@ -97,14 +122,15 @@ class Session:
         for finding in self._open:
             first, times = self._swallowed.get(finding.failed, (finding, 0))
             self._swallowed[finding.failed] = (first, times + 1)
+            self._caught.setdefault(id(first), (first, self._sources))
         # The error is gone, and the next one may have its address.
         self._open, self._explained = [], set()
 
     def raised(self, error: BaseException) -> None:
         """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
-        if id(error) in self._explained or not Access.fits(error):
-            return
-        self.watcher.guarded(self._accessed, error)
+        if id(error) not in self._explained and Access.fits(error):
+            self.watcher.guarded(self._accessed, error)
+        self.watcher.guarded(self.complete, error)
 
     def _accessed(self, error: BaseException) -> None:
         access = Access(self.watcher, error)
@@ -127,7 +153,7 @@ class Session:
 
     def unsaid(self) -> list[Finding]:
         """The findings that no exception of the user's has shown."""
-        return [f for f in self.findings if f not in self._open]
+        return [*self._lost(), *self.silent]
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -148,7 +174,16 @@ class Session:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything found so far."""
-        return (*self._open, *(swallowed(f, times) for f, times in self._swallowed.values()), *self.silent)
+        return (*map(self._whole, self._open), *self._lost(), *self.silent)
+
+    def _lost(self) -> list[Finding]:
+        found = []
+        for finding, times in self._swallowed.values():
+            key = ~id(finding)
+            if key not in self._edited:
+                self._edited[key] = with_edits(*self._caught[id(finding)])
+            found.append(swallowed(self._edited[key], times))
+        return found
 
     def report(self, program: dict[str, Any] | None = None) -> Report:
         """The findings with what they rest on."""

@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import libcst as cst
-
 from ..causes import find
 from ..record import Finding, Remedy
 from ._cached import uncached
-from ._flow import assigned_value, base_of, simple
 from ._patch import diff_of, edits_of
 from ._project import Project
-from ._property import computed_attribute
 from ._ways import Way
 
 __all__ = ["attach", "candidates"]
 
 _FORMS = 4
+_CUTTING = {"detach"}
+"""Kinds that end history."""
 
 
 def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] | None = None) -> Finding:
@@ -57,19 +55,14 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         if "other" not in kinds:
             kinds.append("other")
             asked.insert(0, Remedy("other", "Start anew", target=finding.carrier.name, place=place))
-    carrier = finding.carrier.name if finding.carrier else ""
-    slot = "[" in carrier and not _outputs(project, carrier) and computed_attribute(project, carrier) is None
-    if finding.cause == "hoisted-forward" and finding.carrier and slot:
-        # A slot of a batch or a rollout: to compute it again would be to collect it again.
-        kinds += ["detach"] * ("detach" not in kinds)
-        asked = [r for r in asked if r.kind == "detach"] + [r for r in asked if r.kind != "detach"]
-        if not asked or asked[0].kind != "detach":
-            asked.insert(0, Remedy("detach", "Detach", target=finding.carrier.name, place=place))
     known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:
             name = finding.carrier.name if finding.carrier else ""
             asked.append(Remedy(kind, kind.replace("-", " ").capitalize(), target=name, place=place))
+    if finding.remedies and finding.remedies[0].kind not in _CUTTING:
+        # Where gradients are meant to flow, a cut is no second best: better no repair than one that trains something else.
+        asked = [r for r in asked if r.kind not in _CUTTING]
     seen: set[str] = set()
     out: list[Remedy] = []
     for remedy in asked:
@@ -80,17 +73,6 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     # Many forms of one kind must not keep the other kinds from being tried.
     rank = {id(r): sum(o.kind == r.kind for o in out[:i]) >= _FORMS for i, r in enumerate(out)}
     return tuple(sorted(out, key=lambda r: rank[id(r)]))
-
-
-def _outputs(project: Project, name: str) -> bool:
-    """Whether a name is several outputs of one forward, `weights = net(x)`: no store, although it has slots."""
-    for source in project.sources:
-        for statement in simple(source.module, nested=True):
-            value = assigned_value(statement, base_of(name))
-            callees = project.callees(value) if isinstance(value, cst.Call) else []
-            if callees and all(f.name.value in {"forward", "__call__"} for _, f in callees):
-                return True
-    return False
 
 
 def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from secondpass.causes import CAUSES
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import attach, candidates
-from secondpass.remedies._attach import _ALSO
 from secondpass.remedies._patch import apply_edits
 from secondpass.remedies._project import Project
 
@@ -33,9 +33,9 @@ def finding(cause: str, kind: str, name: str, line: int, file: str = "main.py") 
 
 
 @pytest.mark.parametrize("text", ["", "x =", "def f(:\n  pass\n", "\x00", "for i in range(3):\n    x = x + i\n"])
-@pytest.mark.parametrize("cause", sorted(_ALSO))
+@pytest.mark.parametrize("cause", sorted(CAUSES))
 def test_any_cause_on_any_text(text: str, cause: str) -> None:
-    for kind in _ALSO[cause]:
+    for kind in CAUSES[cause].tried:
         given = finding(cause, kind, "x", 2)
         found = attach(given, sources={"main.py": text})
         assert [r.kind for r in found.remedies] == [kind]

@@ -14,6 +14,7 @@ import atexit
 import builtins
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 
 import click
 
-from ..record import Report
+from ..record import Report, to_plain
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
 from ._ending import die_of_interrupt, show, without_ours
@@ -44,10 +45,11 @@ class Program:
         as_module: bool = False,
         lines: bool = True,
         json_file: str | None = None,
+        trace_file: str | None = None,
         quiet: bool = False,
     ) -> None:
         self.program, self.arguments, self.as_module = program, arguments, as_module
-        self.json_file, self.quiet = json_file, quiet
+        self.json_file, self.trace_file, self.quiet = json_file, trace_file, quiet
         self.log = Log()
         self.lines = lines
         self.session: Any = None
@@ -56,8 +58,8 @@ class Program:
 
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
-        if self.json_file:
-            _check_writable(self.json_file)
+        for file in filter(None, (self.json_file, self.trace_file)):
+            _check_writable(file)
         code, module = self._load()
         assert self.finder is not None
         # It stays there: threads and exit handlers of the program may need it after the end.
@@ -230,6 +232,8 @@ class Program:
                 print(f"secondpass: no report: {type(error).__name__}: {error}", file=sys.stderr)
         if self.json_file:
             _write(self.json_file, report.to_json())
+        if self.trace_file and self.session is not None:
+            _write(self.trace_file, json.dumps(to_plain(self.session.trace)))
 
     def _say(self, report: Report) -> None:
         """What the user's exception has not already said."""

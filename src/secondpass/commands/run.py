@@ -15,13 +15,23 @@ __all__ = ["command"]
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
 )
+@click.option(
+    "--trace", "trace_file", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Also write what was observed, before any judgement, as JSON: to be attached to a report of a wrong finding.",
+)  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.option("--no-lines", is_flag=True, help="Do not mark statements: lines are then told from names and calls only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own: the report goes to --json only.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
-    json_file: str | None, as_module: bool, no_lines: bool, quiet: bool, program: str, arguments: tuple[str, ...]
+    json_file: str | None,
+    trace_file: str | None,
+    as_module: bool,
+    no_lines: bool,
+    quiet: bool,
+    program: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run PROGRAM with its ARGUMENTS, unchanged, and watch its passes.
 
@@ -38,5 +48,13 @@ def command(
     from ._program import Program
 
     raise SystemExit(
-        Program(program, arguments, as_module=as_module, lines=not no_lines, json_file=json_file, quiet=quiet).run()
+        Program(
+            program,
+            arguments,
+            as_module=as_module,
+            lines=not no_lines,
+            json_file=json_file,
+            trace_file=trace_file,
+            quiet=quiet,
+        ).run()
     )

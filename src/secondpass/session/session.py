@@ -37,6 +37,8 @@ class Session:
         self.watcher.on_failure = self._explain
         self.watcher.on_pass = self._went_on
         self.silent: list[Finding] = []
+        self.trace: Trace | None = None
+        """What the last judgement rests on."""
         self._explained: set[int] = set()
         self._open: list[Finding] = []
         """What the last failed pass gave, until it shows whether the program caught the error."""
@@ -82,7 +84,7 @@ class Session:
             failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
 
     def _conclude(self, trace: Trace, error: BaseException) -> None:
-        self._explained = {id(error)}
+        self._explained, self.trace = {id(error)}, trace
         self._open, self._sources = [f for f in diagnose(trace) if f.severity == "error"], trace.sources
         self._notes = []
         for finding in self._open:
@@ -168,7 +170,7 @@ class Session:
             return
         if self._swallowed:
             return  # what else there is to see comes from the steps that were lost
-        trace = build(self.watcher, ended=ended)
+        trace = self.trace = build(self.watcher, ended=ended)
         self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
 
     @property

@@ -1,4 +1,4 @@
-# stored-history: memory[...] feature
+# stored-history: memory[...] memory[0] feature
 import secondpass.autograd as torch
 
 embed, score = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)

@@ -373,14 +373,15 @@ class Meeting:
 
     @cached_property
     def in_turn(self) -> Path | None:
-        """A container whose values passes take in turn: one of them walked into this one, another into another."""
+        """A container of which passes take now these values, now others: what was put there is data."""
         for b in (*self.bound_now, *self.bound_then):
             holder = b.path.holder
             if holder is None:
                 continue
             slots = {x.number for x in self.trace.bindings if x.when == b.when and x.path.is_below(holder)}
-            taken = [slots & p.walked for p in self.trace.passes if p.stack == self.used.stack and p.walked is not None]
-            if all(len(t) <= 1 for t in taken) and len(set().union(*taken)) > 1:
+            before = [p.walked for p in self.trace.passes if p.stack == self.used.stack and p.outcome == "ok"]
+            taken = {frozenset(slots & walked) for walked in (*before, set(self.walked)) if walked is not None}
+            if len(taken - {frozenset()}) > 1:
                 return holder
         return None
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m tests.traces`: runs every program of tests/cases once more and stores what was observed of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+
+from ..faults.pool import Pool, Worker
+from ..faults.program import Program
+from . import CASES, TRACES, stored_at
+
+LARGEST = 60_000
+"""Bytes, compressed. What is larger tells nothing that smaller ones do not."""
+
+
+def main() -> int:
+    TRACES.mkdir(exist_ok=True)
+    for old in TRACES.glob("*.json.gz"):
+        old.unlink()
+    programs = [
+        Program(key.parent.name, {p.name: p.read_text(encoding="utf-8") for p in key.parent.glob("*.py")})
+        for key in sorted(CASES.glob("*/key.json"))
+    ]
+    count = size = 0
+    with Pool(2) as pool:
+        for program, answer in pool.map(_trace, programs):
+            text = json.dumps(answer.get("report"), separators=(",", ":"))
+            packed = gzip.compress(text.encode(), mtime=0)
+            if answer.get("report") is None or len(packed) > LARGEST:
+                print(f"{program.name}: not stored ({len(packed)} bytes)", file=sys.stderr)
+                continue
+            stored_at(program.name).write_bytes(packed)
+            count, size = count + 1, size + len(packed)
+    print(f"{count} traces, {size / 1e6:.1f} MB")
+    return 0
+
+
+def _trace(worker: Worker, program: Program) -> dict[str, object]:
+    return worker.ask(program, "command", command=["run", "-q", "--trace", "../report.json", "main.py"], limit=90)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -323,7 +323,11 @@ class Planner:
         return found
 
     def everything(self) -> Choice:
-        """Drops all that can be dropped, and takes the least room: policy recompute."""
+        """Drops all that can be dropped, and computes a segment in one go: policy recompute."""
+        return self.measure(frozenset(self.order(timed=False)), lean=False, split=False)
+
+    def _smallest(self) -> Choice:
+        """The same in the least room, however often an operation is run again."""
         dropped = frozenset(self.order(timed=False))
         tried = [self.measure(dropped, lean, split) for lean, split in _WAYS if dropped or not lean]
         return min(tried, key=lambda choice: (choice.peak, choice.seconds))
@@ -334,7 +338,7 @@ class Planner:
 
     @cached_property
     def _leanest(self) -> Choice:
-        return min(self._nothing, self.everything(), key=lambda choice: choice.peak)
+        return min(self._nothing, self._smallest(), key=lambda choice: choice.peak)
 
     def least(self) -> int:
         """The smallest budget that is met. It does not depend on the clock."""
@@ -411,7 +415,7 @@ class _Walk:
         last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
         temporary: dict[Value, int] = {}
         for place, op in enumerate(ops):
-            for value in op.made():
+            for value in op.all_made():
                 if self._present(value):
                     continue
                 if self._waits(value, after, value is target):

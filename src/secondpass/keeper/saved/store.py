@@ -180,7 +180,7 @@ class Store:
         with self.lock:
             self.dead = error
             for value in self.values():
-                if value.kind is not PARAMETER and value.kind is not GIVEN:
+                if value.counted or value.kind not in (PARAMETER, GIVEN):  # also what keep did not see being made
                     self.drop(value)
                     value.host = None
                     if value.bits is not None:

@@ -66,6 +66,7 @@ def settle(call: Call, keeper: Keeper) -> None:
     if not others:
         keeper.plans.add(plan)
     keeper.plans.last = call.plan = plan
+    call.segment_over()  # what was sent to the host just now
     store.places = None
 
 
@@ -76,6 +77,8 @@ class _Decision(NamedTuple):
     actions: dict[Value, str]
     choice: Choice | None
     peak: int
+    room: int = 0
+    """Of that, for what is on its way to the host and back."""
 
 
 class _Cutter:
@@ -147,7 +150,7 @@ def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
 def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
     actions: dict[Value, str] = dict.fromkeys(planner.values, HOLD)
     if policy == "offload":
-        return _Decision(planner, actions, None, _offload(planner, budget, actions))
+        return _Decision(planner, actions, None, *_offload(planner, budget, actions))
     if budget is None:
         choice: Choice | None = planner.everything()
     else:
@@ -161,13 +164,13 @@ def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
     return _Decision(planner, actions, choice, choice.peak)
 
 
-def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> int:
-    """Returns the most bytes that will be alive."""
+def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> tuple[int, int]:
+    """Returns the most bytes that will be alive, and how many of them are for copies on their way."""
     movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
     movable = [value for value in movable if value not in set(planner.bits)]
     bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)
     if budget is not None and planner.all_held <= budget:
-        return planner.all_held
+        return planner.all_held, 0
     groups: dict[int, list[Value]] = {}
     for value in movable:
         groups.setdefault(value.segment, []).append(value)
@@ -184,7 +187,8 @@ def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) ->
     actions.update(dict.fromkeys(away, HOST))
     actions.update(dict.fromkeys(planner.bits, BITS))
     here = sum(value.counted for value in movable) - sum(value.counted for value in away)
-    return fixed + here + travelling(sizes, sent or [])
+    room = travelling(sizes, sent or [])
+    return fixed + here + room, room
 
 
 def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
@@ -199,7 +203,7 @@ def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
 
 def _apply(store: Store, decision: _Decision) -> None:
     """In this very call."""
-    planner, actions, choice, _ = decision
+    planner, actions, choice, *_ = decision
     for value, action in actions.items():
         value.anchor = planner.anchor(value)
         value.cheap = action is CHEAP
@@ -209,7 +213,6 @@ def _apply(store: Store, decision: _Decision) -> None:
             store.to_bits(value)
         elif action is HOST:
             store.to_host(value)
-    store.depart()
     if choice is not None:
         store.lean, store.splits = choice.lean, choice.splits
     for value in actions:
@@ -223,7 +226,7 @@ def _needs_more(op: Op) -> bool:
 
 
 def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) -> Plan:
-    planner, actions, choice, peak = decision
+    planner, actions, choice, peak, room = decision
     tape = call.tape
     assert tape is not None
     steps = [Step(op.func, shape, op.segment) for op, (_, shape) in zip(tape.ops, tape.log, strict=True)]
@@ -257,6 +260,7 @@ def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) 
         possible=tuple(op.number in wanted or not _needs_more(op) for op in tape.ops),
         log=tuple(tape.log),
         reserve=planner.reserve(lean=True),
+        room=room,
         lean=choice is not None and choice.lean,
         splits={} if choice is None else choice.splits,
         native=call.native,

@@ -90,6 +90,8 @@ class Listener(Protocol):
 
     def grown(self) -> None: ...
 
+    def segment_over(self) -> None: ...
+
 
 class Tape(TorchFunctionMode):
     """Writes one forward down: see NOTE [ The tape ]."""
@@ -144,7 +146,9 @@ class Tape(TorchFunctionMode):
         return self._record(Op(func, number, self.segment if step is None else step.segment), step, args, kwargs)
 
     def _record(self, op: Op, step: Step | None, args: Any, kwargs: Any) -> Any:
-        self.segment = op.segment
+        if op.segment != self.segment:
+            self._listener.segment_over()
+            self.segment = op.segment
         known = traits(op.func)
         given: list[tuple[torch.Tensor, Value]] = []
         self._take_arguments(op, known, args, kwargs, given)

@@ -74,6 +74,8 @@ class Call(Region):
         self.names: list[str] = [""]
         """Of the segments."""
         self.result_bytes = 0
+        self.results: frozenset[int] = frozenset()
+        """The memory of the results."""
         self.native = 0
         """Bytes that PyTorch's own nodes hold, as the plan found them."""
         self.calm: float = float("inf")
@@ -243,6 +245,7 @@ class Call(Region):
             if self.plan is None:
                 keys = {value.key for value in store.values()}
                 sizes = dict(map(storage_of, outputs))
+                self.results = frozenset(sizes)
                 self.result_bytes = sum(size for key, size in sizes.items() if key not in keys and key not in self.own)
             found = found or store.tokens > 0
         return found

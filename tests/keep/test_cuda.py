@@ -73,8 +73,10 @@ def test_every_bit_is_the_same(options, kind):
     assert all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
 
 
-@pytest.mark.parametrize("share", [0.7, 0.5, 0.35])
-def test_the_peak_stays_within_the_budget(share):
+@pytest.mark.parametrize(
+    ("policy", "share"), [("auto", 0.7), ("auto", 0.5), ("auto", 0.35), ("offload", 0.7), ("offload", 0.5)]
+)
+def test_the_peak_stays_within_the_budget(policy, share):
     """From the second call on: the first one has no plan yet."""
     model = network()
     x = torch.randn(16, 256, 256, device="cuda")
@@ -92,7 +94,7 @@ def test_the_peak_stays_within_the_budget(share):
 
     model(x).sum().backward()  # what cuBLAS takes for good
     budget = int(peak(model, True) * share)
-    kept = secondpass.keep(model, units=Block, budget=budget)
+    kept = secondpass.keep(model, units=Block, budget=budget, policy=policy)
     peak(kept, False)
     for _ in range(3):
         assert peak(kept, False) <= budget

@@ -68,10 +68,14 @@ class Call(Region):
         self.passes = 0
         self.in_pass = 0
         self._started = 0.0
+        self._travel = 0
+        """Room for copies from the host in the present pass."""
         self.finished: str | None = None
         self.names: list[str] = [""]
         """Of the segments."""
         self.result_bytes = 0
+        self.results: frozenset[int] = frozenset()
+        """The memory of the results."""
         self.native = 0
         """Bytes that PyTorch's own nodes hold, as the plan found them."""
         self.calm: float = float("inf")
@@ -134,8 +138,31 @@ class Call(Region):
         self.names, self.native, self.result_bytes = list(plan.names), plan.native, plan.results
         store.lean, store.splits, store.anchors = plan.lean, plan.splits, plan.anchors
 
+    def segment_over(self) -> None:
+        """A part of the forward is over: what it saved for the host leaves."""
+        store = self.store
+        assert store is not None
+        if store.departing:
+            with torch._C.DisableTorchFunction():  # it is no part of the forward
+                store.depart(self._room())
+
+    def _room(self) -> int:
+        """Bytes that may be on their way to the host and back: two segments, or more where the budget allows it."""
+        keeper, plan, store = self.keeper, self.plan, self.store
+        assert store is not None
+        if plan is None:
+            loads: dict[int, int] = {}
+            for value in store.values():
+                if value.host is not None:
+                    loads[value.segment] = loads.get(value.segment, 0) + value.nbytes
+            return 2 * max(loads.values(), default=0)
+        if keeper is None or keeper.budget is None:
+            return plan.room
+        return plan.room + max(0, min(plan.room, keeper.budget - keeper.others(self) - plan.peak))
+
     def begin_segment(self, name: str) -> None:
         assert self.tape is not None
+        self.segment_over()
         self.names.append(name)
         self.tape.segment = len(self.names) - 1
 
@@ -176,7 +203,7 @@ class Call(Region):
                 break
             if value.why != "noise" or not store.to_bits(value):
                 store.to_host(value)
-        store.depart()
+        store.depart(store.largest)
 
     def _let_go(self, value: Value, short: bool = False) -> bool:
         store = self.store
@@ -214,10 +241,11 @@ class Call(Region):
         found = self.close_region(outputs)
         store = self.store
         if store is not None:
-            store.depart()
+            self.segment_over()
             if self.plan is None:
                 keys = {value.key for value in store.values()}
                 sizes = dict(map(storage_of, outputs))
+                self.results = frozenset(sizes)
                 self.result_bytes = sum(size for key, size in sizes.items() if key not in keys and key not in self.own)
             found = found or store.tokens > 0
         return found
@@ -243,23 +271,15 @@ class Call(Region):
         copies = store.copies()
         if copies:
             store.traffic.begin(copies, more=expected is not None and self.passes < expected)
+            self._travel = self._room()
             self.fetch()
         if self.finished is not None and store.dead is None and keeper is not None:
             keeper.surprise(self)
 
     def fetch(self) -> None:
-        """Starts copies back from the host: two segments of them, or as many more as the budget has room for now."""
-        keeper, store = self.keeper, self.store
-        assert store is not None
-        loads: dict[int, int] = {}
-        for value in store.values():
-            if value.host is not None:
-                loads[value.segment] = loads.get(value.segment, 0) + value.nbytes
-        room = 2 * max(loads.values(), default=0)
-        if keeper is not None and keeper.budget is not None:
-            left = keeper.budget - self.held - (self.plan.reserve if self.plan is not None else 0)
-            room = max(room, min(2 * room, left))
-        store.traffic.pump(room)
+        """Starts copies back from the host, as many as there is room for."""
+        assert self.store is not None
+        self.store.traffic.pump(self._travel)
 
     def end_pass(self) -> None:
         self.in_pass -= 1

@@ -17,7 +17,7 @@ from torch import nn
 from . import engine
 from .budget.plan import Plan, Plans
 from .budget.settle import settle
-from .budget.size import Share, parse_budget
+from .budget.size import Share, parse_budget, readable
 from .budget.units import Units, choose_units
 from .call import Call
 from .errors import KeepError
@@ -91,6 +91,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._routes = 0
         self._surprised = False
+        self._lessened = False
+        """It was said that a share could not be met."""
         self._known_parts: _Parts | None = None
         self._passes: deque[PassLine] = deque(maxlen=16)
 
@@ -142,6 +144,21 @@ class Keeper:
         if isinstance(self._asked, Share):
             self.budget = max(1, self._asked.of(full))
         return self.budget
+
+    def take_least(self, least: int) -> int | None:
+        """A share of what is not known before cannot be met: the least that can be is taken instead, with a warning."""
+        if not isinstance(self._asked, Share) or self.budget is None or least <= self.budget:
+            return None
+        if not self._lessened:
+            self._lessened = True
+            part = float(self._asked.part)
+            warnings.warn(
+                f"secondpass.keep: {part:.0%} of full are {readable(self.budget)}, and the least that can be met here is "
+                f"{readable(least)}, {part * least / self.budget:.0%} of full: that is taken.",
+                stacklevel=2,
+            )
+        self.budget = least
+        return least
 
     # The call --------------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ class Plan:
     log: Sequence[Any] = field(repr=False, default=())
     """Each operation's function, and the shape of its result: what the plan was made for."""
     reserve: int = field(repr=False, default=0)
+    room: int = field(repr=False, default=0)
+    """For copies on their way to the host and back, as a part of the peak."""
     lean: bool = field(repr=False, default=False)
     splits: dict[int, int] = field(repr=False, default_factory=dict)
     results: int = field(repr=False, default=0)

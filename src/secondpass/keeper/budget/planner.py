@@ -12,7 +12,10 @@ NOTE [ Planning ]
 4. While a pass goes through a segment, what was dropped of it comes back. How much that is at once is found out by going
    through the segment as a pass will. It is less if cheap values are computed whenever they are read (`lean`), and less
    again if the later half is computed first, and the earlier half when the pass comes to it (`splits`).
-5. Of all ways to meet the budget the one that takes the least time is chosen.
+5. Autocast holds the parameters that it has cast until it ends, which may be after the forward. Dropping them saves
+   nothing before that: so they must fit beside what is held, and what a segment of the forward makes besides.
+6. What the user holds as a result is alive whether it is dropped or not. So it counts, and no budget is met by it.
+7. Of all ways to meet the budget the one that takes the least time is chosen.
 """
 
 from __future__ import annotations
@@ -66,9 +69,14 @@ class Planner:
     """See NOTE [ Planning ]."""
 
     def __init__(
-        self, ops: Sequence[Op], places: Iterable[tuple[int, int, Value]], fixed: int, costs: Callable[[Op], float]
+        self,
+        ops: Sequence[Op],
+        places: Iterable[tuple[int, int, Value]],
+        fixed: int,
+        costs: Callable[[Op], float],
+        results: frozenset[Value] = frozenset(),
     ) -> None:
-        self._ops, self.fixed, self._costs = ops, fixed, costs
+        self._ops, self.fixed, self._costs, self._results = ops, fixed, costs, results
         self.values: dict[Value, None] = {}
         """What is saved, in order."""
         self._segments: dict[int, _Segment] = {}
@@ -192,8 +200,40 @@ class Planner:
     def _base(self, dropped: frozenset[Value], masks: bool) -> int:
         """What is held for all passes."""
         bits = {value: bits_of(value.nbytes, value.dtype) for value in self.bits} if masks else {}
-        held = sum(bits.get(value, value.counted) for value in self.values if value not in dropped)
+        held = sum(bits.get(v, v.counted) for v in self.values if v not in dropped or v in self._results)
         return self.fixed + held + sum(value.nbytes for value in self.bridges(dropped))
+
+    def _forward(self, dropped: frozenset[Value]) -> int:
+        """The most that a segment makes in the forward and that is not held: some of it lives until the segment ends."""
+        sizes = dict(self._passing)
+        for value in dropped:
+            if value.slot[0] != "out" or value.op is None or value.op.cast is None:
+                sizes[value.segment] = sizes.get(value.segment, 0) + value.counted
+        return max(sizes.values(), default=0)
+
+    @cached_property
+    def _passing(self) -> dict[int, int]:
+        """Of each segment: the bytes that it makes, and that nobody saves."""
+        found: dict[int, int] = {}
+        for op in self._ops:
+            found[op.segment] = found.get(op.segment, 0) + sum(v.nbytes for v in op.made() if not v.tokens)
+        return found
+
+    @staticmethod
+    def cached(dropped: Iterable[Value]) -> int:
+        """See NOTE [ Planning ] 5."""
+        casts = ((value.counted, value.op) for value in dropped if value.op is not None)
+        return sum(size for size, op in casts if isinstance(op.cast, torch.Tensor) and op.leaves[0][2])
+
+    def outlay(self, choice: Choice, segment: int) -> int:
+        """What is held for all passes, and room for the gradients in a segment and a cheap value that is computed."""
+        gone = choice.dropped - choice.cheap
+        cheap = 0
+        for value in choice.cheap:
+            if segment in self._readers[value]:
+                ops = closure([value], lambda other: self.present(other, choice.cheap)) or ()
+                cheap = max(cheap, sum(made.nbytes for op in ops for made in op.made() if made not in gone))
+        return self._base(choice.dropped, choice.bits) + self._gradients(segment, choice.lean) + cheap
 
     def measure(self, dropped: frozenset[Value], lean: bool, split: bool, bits: bool = True) -> Choice:
         """What it would take to drop these."""
@@ -206,6 +246,9 @@ class Planner:
             if border:
                 splits[segment] = border
             most, seconds = max(most, work + self._gradients(segment, lean)), seconds + time
+        cached = self.cached(dropped)
+        if cached:
+            most = max(most, cached + self._forward(dropped))
         peak = self._base(dropped, bits) + most
         return Choice(dropped, cheap, lean, splits, bits, peak, seconds)
 
@@ -262,10 +305,11 @@ class Planner:
         Without times, by operations: what can be dropped at all must not depend on the clock.
         """
         if timed not in self._orders:
-            self._orders[timed] = self._ordered(self.cost if timed else len)
+            mine = [value for value in self.droppable if not timed or value not in self._results]
+            self._orders[timed] = self._ordered(self.cost if timed else len, mine)
         return self._orders[timed]
 
-    def _ordered(self, cost: Callable[[list[Op]], float]) -> list[Value]:
+    def _ordered(self, cost: Callable[[list[Op]], float], droppable: list[Value]) -> list[Value]:
         dropped: set[Value] = set()
         run: set[Op] = set()
         certain: set[Value] = set()
@@ -273,10 +317,10 @@ class Planner:
         prices: dict[Value, float] = {}
         heap: list[tuple[float, int, int, Value]] = []
         mine: dict[int, list[Value]] = {}
-        for value in self.droppable:
+        for value in droppable:
             mine.setdefault(value.segment, []).append(value)
 
-        may = set(self.droppable)
+        may = set(droppable)
 
         def bound(ops: list[Op]) -> set[Value]:
             """What must stay, if an anchor is computed by these."""
@@ -298,7 +342,7 @@ class Planner:
                 prices[value] = found
                 heapq.heappush(heap, (found, -_number(value), id(value), value))
 
-        for value in self.droppable:
+        for value in droppable:
             offer(value)
         found: list[Value] = []
         while heap:
@@ -323,7 +367,11 @@ class Planner:
         return found
 
     def everything(self) -> Choice:
-        """Drops all that can be dropped, and takes the least room: policy recompute."""
+        """Drops all that can be dropped, and computes a segment in one go: policy recompute."""
+        return self.measure(frozenset(self.order(timed=False)), lean=False, split=False)
+
+    def _smallest(self) -> Choice:
+        """The same in the least room, however often an operation is run again."""
         dropped = frozenset(self.order(timed=False))
         tried = [self.measure(dropped, lean, split) for lean, split in _WAYS if dropped or not lean]
         return min(tried, key=lambda choice: (choice.peak, choice.seconds))
@@ -334,7 +382,7 @@ class Planner:
 
     @cached_property
     def _leanest(self) -> Choice:
-        return min(self._nothing, self.everything(), key=lambda choice: choice.peak)
+        return min(self._nothing, self._smallest(), key=lambda choice: choice.peak)
 
     def least(self) -> int:
         """The smallest budget that is met. It does not depend on the clock."""
@@ -411,7 +459,7 @@ class _Walk:
         last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
         temporary: dict[Value, int] = {}
         for place, op in enumerate(ops):
-            for value in op.made():
+            for value in op.all_made():
                 if self._present(value):
                     continue
                 if self._waits(value, after, value is target):

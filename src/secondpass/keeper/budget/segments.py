@@ -81,7 +81,9 @@ def cut(ops: Sequence[Op], names: Sequence[str], most: int = _PIECES[0]) -> list
         for number, (first, last) in enumerate(pairwise(pieces)):
             for op in ops[first:last]:
                 op.segment = len(found)
-                for value in op.made():
+                for cast in op.casts:
+                    cast.segment = len(found)
+                for value in op.all_made():
                     value.segment = len(found)
             found.append(f"{name}[{number}]" if name and len(pieces) > 2 else name)
     return found
@@ -94,7 +96,7 @@ def _runs(ops: Sequence[Op]) -> list[tuple[int, int]]:
 
 
 def _weight(op: Op) -> int:
-    return sum(value.nbytes for value in op.made() if value.tokens)
+    return sum(value.nbytes for value in op.all_made() if value.tokens)
 
 
 def _alive(ops: Sequence[Op]) -> list[int]:

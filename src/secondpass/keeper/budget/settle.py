@@ -6,7 +6,8 @@ NOTE [ Settling ]
    out differently is held, and the plan is made anew without it.
 2. The same forward follows its plan in what is still here. Later ones follow it from the start: what it drops is not held
    at all, not even while the forward runs.
-3. What the last segment drops stays until the first pass has read it: a pass begins there, in room that it needs anyway.
+3. What the last segment drops stays until the first pass has read it, as far as there is room beside the gradients: a
+   pass begins there. All of it may be more than a pass ever has at once when it computes it.
 4. As long as optimizers step between the calls, only those operations are written down that the plan wants to run again.
    Otherwise a call that is over must be able to make room for the next one: then all are.
 """
@@ -49,14 +50,21 @@ def settle(call: Call, keeper: Keeper) -> None:
     assert store.places is not None
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
     call.native = _pin_native(call, places)
-    cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu))
+    results = frozenset(value for _, _, value in places if value.key in call.results)
+    cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu), results)
     budget = keeper.resolve_budget(cutter.planner(cutter.ways[0]).all_held)
     others = keeper.others(call)
     if others and budget is not None:
         keeper.press(call)
         others = keeper.others(call)
     while True:
-        decision = cutter.decide(keeper.policy, None if budget is None else budget - others)
+        try:
+            decision = cutter.decide(keeper.policy, None if budget is None else budget - others)
+        except BudgetError as error:
+            budget = keeper.take_least(error.least + others)
+            if budget is None:
+                raise
+            continue
         dropped = () if decision.choice is None else decision.choice.dropped
         if all(verify(store, value) for value in sorted(dropped, key=_number)):
             break
@@ -66,6 +74,7 @@ def settle(call: Call, keeper: Keeper) -> None:
     if not others:
         keeper.plans.add(plan)
     keeper.plans.last = call.plan = plan
+    call.segment_over()  # what was sent to the host just now
     store.places = None
 
 
@@ -76,15 +85,24 @@ class _Decision(NamedTuple):
     actions: dict[Value, str]
     choice: Choice | None
     peak: int
+    room: int = 0
+    """Of that, for what is on its way to the host and back."""
 
 
 class _Cutter:
     """Cuts a forward into segments in several ways, and takes the one with the best plan."""
 
     def __init__(
-        self, ops: list[Op], names: list[str], places: list[Place], fixed: int, costs: Callable[[Op], float]
+        self,
+        ops: list[Op],
+        names: list[str],
+        places: list[Place],
+        fixed: int,
+        costs: Callable[[Op], float],
+        results: frozenset[Value],
     ) -> None:
         self._ops, self._places, self._fixed, self._costs = ops, places, fixed, costs
+        self._results = results
         self.ways = ways([op.segment for op in ops], names)
         self.names: list[str] = []
 
@@ -95,7 +113,7 @@ class _Cutter:
         for number, _, value in reversed(self._places):
             if value.kind is not MADE:
                 value.segment = self._ops[number].segment
-        return Planner(self._ops, self._places, self._fixed, self._costs)
+        return Planner(self._ops, self._places, self._fixed, self._costs, self._results)
 
     def decide(self, policy: str, budget: int | None) -> _Decision:
         found: list[tuple[float, int, _Decision]] = []
@@ -147,7 +165,7 @@ def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
 def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
     actions: dict[Value, str] = dict.fromkeys(planner.values, HOLD)
     if policy == "offload":
-        return _Decision(planner, actions, None, _offload(planner, budget, actions))
+        return _Decision(planner, actions, None, *_offload(planner, budget, actions))
     if budget is None:
         choice: Choice | None = planner.everything()
     else:
@@ -161,13 +179,14 @@ def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
     return _Decision(planner, actions, choice, choice.peak)
 
 
-def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> int:
-    """Returns the most bytes that will be alive."""
+def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> tuple[int, int]:
+    """Returns the most bytes that will be alive, and how many of them are for copies on their way."""
     movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
-    movable = [value for value in movable if value not in set(planner.bits)]
+    stays = {*planner.bits, *(value for value in movable if planner.cached([value]))}  # autocast holds these meanwhile
+    movable = [value for value in movable if value not in stays]
     bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)
     if budget is not None and planner.all_held <= budget:
-        return planner.all_held
+        return planner.all_held, 0
     groups: dict[int, list[Value]] = {}
     for value in movable:
         groups.setdefault(value.segment, []).append(value)
@@ -184,7 +203,8 @@ def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) ->
     actions.update(dict.fromkeys(away, HOST))
     actions.update(dict.fromkeys(planner.bits, BITS))
     here = sum(value.counted for value in movable) - sum(value.counted for value in away)
-    return fixed + here + travelling(sizes, sent or [])
+    room = travelling(sizes, sent or [])
+    return fixed + here + room, room
 
 
 def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
@@ -199,7 +219,7 @@ def _refusal(planner: Planner, budget: int, smallest: int) -> BudgetError:
 
 def _apply(store: Store, decision: _Decision) -> None:
     """In this very call."""
-    planner, actions, choice, _ = decision
+    planner, actions, choice, *_ = decision
     for value, action in actions.items():
         value.anchor = planner.anchor(value)
         value.cheap = action is CHEAP
@@ -209,7 +229,6 @@ def _apply(store: Store, decision: _Decision) -> None:
             store.to_bits(value)
         elif action is HOST:
             store.to_host(value)
-    store.depart()
     if choice is not None:
         store.lean, store.splits = choice.lean, choice.splits
     for value in actions:
@@ -223,16 +242,15 @@ def _needs_more(op: Op) -> bool:
 
 
 def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) -> Plan:
-    planner, actions, choice, peak = decision
+    planner, actions, choice, peak, room = decision
     tape = call.tape
     assert tape is not None
     steps = [Step(op.func, shape, op.segment) for op, (_, shape) in zip(tape.ops, tape.log, strict=True)]
     packs: dict[int, dict[int, str]] = {}
-    last = max((number for number, _, value in places if actions[value] is DROP), default=-1)
-    lingering = tape.ops[last].segment if last >= 0 else -1
+    lingering = set() if choice is None else _lingering(planner, choice, max(peak, keeper.budget or 0), places)
     for number, pack, value in places:
         action = actions[value]
-        if action is DROP and value.segment == lingering:
+        if value in lingering:
             action = LINGER
         packs.setdefault(number, {})[pack] = action
     for number, found in packs.items():
@@ -257,6 +275,7 @@ def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) 
         possible=tuple(op.number in wanted or not _needs_more(op) for op in tape.ops),
         log=tuple(tape.log),
         reserve=planner.reserve(lean=True),
+        room=room,
         lean=choice is not None and choice.lean,
         splits={} if choice is None else choice.splits,
         native=call.native,
@@ -264,6 +283,24 @@ def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) 
         names=tuple(call.names),
         anchors=frozenset((n, p) for n, p, value in places if planner.anchor(value)),
     )
+
+
+def _lingering(planner: Planner, choice: Choice, most: int, places: list[Place]) -> set[Value]:
+    """See NOTE [ Settling ] 3: of the last segment, what the first pass reads first, as far as there is room."""
+    gone = [(number, value) for number, _, value in places if value in choice.dropped and value not in choice.cheap]
+    found: set[Value] = set()
+    if not gone:
+        return found
+    _, last = max(gone, key=lambda place: place[0])
+    room = most - planner.outlay(choice, last.segment) - planner.cached(choice.dropped)
+    for _, value in sorted(gone, key=lambda place: -place[0]):
+        if value in found or value.segment != last.segment:
+            continue
+        room -= value.nbytes
+        if room < 0:
+            break
+        found.add(value)
+    return found
 
 
 def _wanted(ops: list[Op], run: set[Op], steps: list[Step], places: list[Place]) -> set[int]:

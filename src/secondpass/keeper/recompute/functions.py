@@ -80,6 +80,12 @@ _RECURRENT = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
 _NORMS = {functional.batch_norm, functional.instance_norm, torch.batch_norm, torch.instance_norm}
 _ATTENTION = {functional.scaled_dot_product_attention, functional.multi_head_attention_forward}
 
+_RESHAPING = frozenset(_all("linear matmul __matmul__ __rmatmul__"))
+_SAVING = _RESHAPING | _all(
+    "addmm baddbmm bmm conv1d conv2d conv3d convolution group_norm layer_norm log mm pow __pow__"
+)
+"""Functions that save nothing of the size of an argument but their arguments and results; some may reshape them first."""
+
 _RANDOM = re.compile(
     r"rand|dropout|bernoulli|multinomial|normal_|^normal$|poisson|rrelu|gumbel|exponential_|geometric_|cauchy_|uniform_"
     r"|fractional_max_pool|binomial|_standard_gamma|_sample_dirichlet"
@@ -97,7 +103,10 @@ _UNORDERED = re.compile(
 class Traits:
     """What is known of one function."""
 
-    __slots__ = ("attention", "draws", "dropout", "foreign", "heavy", "recurrent", "repeatable", "statistics")
+    __slots__ = (
+        "attention", "draws", "dropout", "foreign", "heavy", "recurrent", "repeatable", "reshapes", "saves_arguments",
+        "statistics",
+    )  # fmt: skip
 
     def __init__(self, function: Function) -> None:
         name = getattr(function, "__name__", "").split(".")[0]
@@ -109,6 +118,8 @@ class Traits:
         """May it be run again, on a CPU and on a GPU? See NOTE [ What may be run again ]."""
         self.heavy = function in _HEAVY
         """It multiplies matrices: to run it again takes long."""
+        self.saves_arguments, self.reshapes = function in _SAVING, function in _RESHAPING
+        """See NOTE [ Casts ] 2."""
         self.recurrent = function in _RECURRENT
         self.attention = function in _ATTENTION
         self.statistics = function in _NORMS

@@ -4,6 +4,13 @@
 NOTE [ Tokens ]
 A node holds a token, the token its value, the value its memory (detached) and its operation, the operation the values
 it was given. Nothing points back: when the nodes die, all of it dies, and nothing waits for the garbage collector.
+
+NOTE [ Casts ]
+1. Under autocast a function casts its arguments for itself, and its nodes save what it has cast. Each such cast is an
+   operation of its own beside the function's, of the same number and in the same segment. It is not on the tape.
+2. It is known as one only where nothing else can be meant: the function saves its arguments as they are, and no other
+   argument is as large. All else that a function saved is made by the function.
+3. Run again, the function is given what was cast, if that is here or wanted anyway: then nothing is cast twice.
 """
 
 from __future__ import annotations
@@ -139,6 +146,10 @@ class Op:
     """What a dropout multiplied by."""
     writes = False
     """It writes to an argument."""
+    cast: Any = None
+    """Of a cast: the argument that was cast."""
+    casts: tuple[Op, ...] = ()
+    """What autocast did to its arguments, as far as its nodes saved it: see NOTE [ Casts ]."""
     grad = False
     """It is run again with a graph, because without one it came out differently."""
     seconds: float | tuple[torch.cuda.Event, torch.cuda.Event] = 0.0
@@ -150,6 +161,11 @@ class Op:
         self.leaves: list[tuple[torch.Tensor, int, bool]] = []
         """Parameters among the arguments, their versions, and whether they learned then."""
         self.results: list[weakref.ref[Value]] = []
+
+    @property
+    def place(self) -> tuple[int, bool]:
+        """Operations are run again in this order: casts go before the operation that they belong to."""
+        return self.number, self.cast is None
 
     @property
     def name(self) -> str:
@@ -164,6 +180,12 @@ class Op:
     def made(self) -> Iterator[Value]:
         """Its results, as far as somebody still needs them."""
         return (value for value in (result() for result in self.results) if value is not None)
+
+    def all_made(self) -> Iterator[Value]:
+        """The same, and what was cast for it."""
+        yield from self.made()
+        for cast in self.casts:
+            yield from cast.made()
 
     def needs(self) -> Iterator[Value]:
         """What it is computed from."""
@@ -185,21 +207,33 @@ class Op:
             if value.slot[0] == "pack":
                 value.op, value.kind, value.why = None, SOURCE, why
 
-    def cast_to(self, value: Value, dtype: torch.dtype) -> Op | None:
-        """What cast an argument to a tensor that the function saved, under autocast: a cast of the same size."""
+    def cast_to(self, value: Value, dtype: torch.dtype, reshapes: bool) -> Op | None:
+        """What cast an argument to a tensor that the function saved: see NOTE [ Casts ] 2.
+
+        A function that reshapes its arguments may save a copy of the cast, unless that is contiguous.
+        """
         size = value.nbytes // dtype.itemsize
-        for known in self.leaves:
-            leaf = known[0]
-            if leaf.dtype != dtype and leaf.is_floating_point() and leaf.numel() == size:
-                cast = Op(torch.Tensor.to, self.number, self.segment)
-                cast.leaves, cast.args = [known], [leaf, dtype]
-                return cast
-        for ref in self.inputs:
-            if ref.dtype != dtype and ref.dtype.is_floating_point and ref.shape.numel() == size:
-                cast = Op(torch.Tensor.to, self.number, self.segment)
-                cast.inputs, cast.args = [ref], [ref, dtype]
-                return cast
-        return None
+        known = [leaf for leaf in self.leaves if leaf[0].numel() == size]
+        refs = [ref for ref in self.inputs if ref.shape.numel() == size]
+        if len(known) + len(refs) != 1:
+            return None
+        given: Any = known[0][0] if known else refs[0]
+        if given.dtype == dtype or not given.dtype.is_floating_point or not dtype.is_floating_point:
+            return None
+        if reshapes and not (given.is_contiguous() if known else _contiguous(given.shape, given.stride)):
+            return None
+        cast = Op(torch.Tensor.to, self.number, self.segment)
+        cast.leaves, cast.inputs, cast.args, cast.cast = known, refs, [given, dtype], given
+        return cast
+
+
+def _contiguous(shape: torch.Size, stride: tuple[int, ...]) -> bool:
+    size = 1
+    for length, step in zip(reversed(shape), reversed(stride), strict=True):
+        if length != 1 and step != size:
+            return False
+        size *= length
+    return True
 
 
 def view(

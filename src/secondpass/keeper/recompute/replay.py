@@ -55,7 +55,7 @@ def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -
             continue
         ops.add(op)
         todo += [needed for needed in op.needs() if not present(needed)]
-    return sorted(ops, key=lambda op: op.number)
+    return sorted(ops, key=lambda op: op.place)
 
 
 def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch.Tensor:
@@ -69,7 +69,9 @@ def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch
     with _surroundings(store):
         for place, op in enumerate(ops):
             missing = [value for value in op.made() if value is target or not _present(value)]
-            found = _run(store, op, made, last, place, any(value.slot[0] == "pack" for value in missing))
+            inside = any(value.slot[0] == "pack" for value in missing)
+            cast = _casts(store, op, made, target, keep) if op.casts else {}
+            found = _run(store, op, made, last, place, inside, cast)
             for value in missing:
                 tensor = found[value.slot]
                 _check_size(op, value, tensor)
@@ -82,6 +84,33 @@ def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch
                     made.pop(needed, None)
     store.ran(ops)
     return made[target]
+
+
+def _casts(
+    store: Store, op: Op, made: dict[Value, torch.Tensor], target: Value, keep: Callable[[Value], bool]
+) -> dict[int, torch.Tensor]:
+    """What was cast for an operation, by the id of the argument, if it is here or wanted: see NOTE [ Casts ] 3."""
+    found: dict[int, torch.Tensor] = {}
+    for cast in op.casts:
+        for value in cast.made():
+            tensor = made.get(value)
+            if tensor is None and value.here:
+                tensor = _as_given(value.data, cast.cast)
+            elif tensor is None and value is not target and not _present(value) and keep(value):
+                tensor = _run(store, cast, made, {}, 0, False, {})[value.slot]
+                _check_size(cast, value, tensor)
+                store.refill(value, tensor)
+                store.ran([cast])
+            if tensor is not None and value.op is cast:
+                found[id(cast.cast)] = tensor
+    return found
+
+
+def _as_given(data: torch.Tensor | None, given: Any) -> torch.Tensor | None:
+    """What is held of a cast, if that has the form of the argument: nodes may have saved it transposed."""
+    assert data is not None
+    stride = given.stride() if isinstance(given, torch.Tensor) else given.stride
+    return data if data.shape == given.shape and data.stride() == stride and not data.storage_offset() else None
 
 
 def _lost(target: Value) -> str:
@@ -126,7 +155,13 @@ def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:
 
 
 def _run(
-    store: Store, op: Op, made: dict[Value, torch.Tensor], last: dict[Value, int], place: int, inside: bool
+    store: Store,
+    op: Op,
+    made: dict[Value, torch.Tensor],
+    last: dict[Value, int],
+    place: int,
+    inside: bool,
+    cast: dict[int, torch.Tensor],
 ) -> Made:
     for leaf, version, _ in op.leaves:
         if emptied(leaf):
@@ -143,7 +178,7 @@ def _run(
         return {("out", 0): _dropped(op, bases)}
     if op.draw is not None:
         return _drawn(op, bases, inside)
-    return _called(op, bases, inside)
+    return _called(op, bases, inside, cast)
 
 
 def _inputs(op: Op, made: dict[Value, torch.Tensor]) -> dict[Value, torch.Tensor]:
@@ -176,16 +211,16 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
     for final in Draw.tries():
         try:
             with op.draw.again():
-                return _called(op, bases, inside)
+                return _called(op, bases, inside, {})
         except Draw.disturbed:
             if final:
                 raise
     raise AssertionError
 
 
-def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
+def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[int, torch.Tensor]) -> Made:
     grad = inside or op.grad
-    views: dict[int, torch.Tensor] = {}
+    views: dict[int, torch.Tensor] = {} if grad else cast
     if not grad and op.autocast is None and op.backends is None and not op.writes:
         args = [_argument(value, bases, None, views) for value in op.args]
         kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
@@ -260,11 +295,11 @@ def _argument(
                 found = found.detach().requires_grad_()
             views[id(value)] = found
         return found
-    if type(value) is Parameter and learned is not None and value.requires_grad != learned[id(value)]:
+    if type(value) is Parameter:
         found = views.get(id(value))
-        if found is None:
+        if found is None and learned is not None and value.requires_grad != learned[id(value)]:
             found = views[id(value)] = value.detach().requires_grad_(learned[id(value)])
-        return found
+        return value if found is None else found
     if type(value) is list or type(value) is tuple:
         return type(value)([_argument(item, bases, learned, views) for item in value])
     return value

@@ -90,6 +90,8 @@ class Listener(Protocol):
 
     def grown(self) -> None: ...
 
+    def segment_over(self) -> None: ...
+
 
 class Tape(TorchFunctionMode):
     """Writes one forward down: see NOTE [ The tape ]."""
@@ -144,7 +146,9 @@ class Tape(TorchFunctionMode):
         return self._record(Op(func, number, self.segment if step is None else step.segment), step, args, kwargs)
 
     def _record(self, op: Op, step: Step | None, args: Any, kwargs: Any) -> Any:
-        self.segment = op.segment
+        if op.segment != self.segment:
+            self._listener.segment_over()
+            self.segment = op.segment
         known = traits(op.func)
         given: list[tuple[torch.Tensor, Value]] = []
         self._take_arguments(op, known, args, kwargs, given)
@@ -361,7 +365,7 @@ class Tape(TorchFunctionMode):
                         for result in op.made():
                             result.trusted = True
                 if op.autocast is not None:
-                    self._find_casts(op)
+                    self._find_casts(op, known)
                 if known.statistics:
                     op.give_up_inside("it is run again without its running statistics")
                 for tensor, value in given:
@@ -431,16 +435,17 @@ class Tape(TorchFunctionMode):
         return None
 
     @staticmethod
-    def _find_casts(op: Op) -> None:
+    def _find_casts(op: Op, known: Traits) -> None:
         """What a function has cast for itself under autocast need not be computed by all of the function."""
-        if op.noise is not None:
+        if op.noise is not None or not known.saves_arguments:
             return
         for value in list(op.made()):
             if value.slot[0] == "pack" and value.data is not None:
-                cast = op.cast_to(value, value.data.dtype)
+                cast = op.cast_to(value, value.data.dtype, known.reshapes)
                 if cast is not None:
                     value.op, value.slot = cast, ("out", 0)
                     cast.results.append(weakref.ref(value))
+                    op.casts += (cast,)
                     op.results = [result for result in op.results if result() is not value]
 
     def close(self) -> None:

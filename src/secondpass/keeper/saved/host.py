@@ -5,18 +5,19 @@ NOTE [ Streams ]
 1. Copies to the host start at the end of a segment of the forward, for until then parts of a storage may still be
    written that other saved tensors lie in. The memory is given back once the stream of the kernels has been told to wait
    for the copy: so nothing can be written there too early, and the host never waits.
-2. That stream stands still until the copy is done. So memory is given back only when it is needed, and what is still
-   there when the first pass begins is used as it is.
+2. That stream stands still until the copy is done. So at the end of a segment only as much is given back as is more than
+   the room for copies on their way: what left first. What is still there when the first pass begins is used as it is.
 3. A copy back writes to memory given by the stream of the kernels, and waits for what that stream was doing with it.
    The kernels wait for the copy when the tensor is read, or when the memory is given back unread.
 4. Copies back run ahead of the pass, in the order in which it wants them, as far as there is room: see `Traffic`. A copy
    takes the place of one that was read, if that is as large: then the kernels need not wait, should that place still be
    on its way to the host. Only the copy does.
-5. On the CPU both are plain copies, and reading gives the same bits.
+5. On the CPU both are plain copies, and reading gives the same bits. Memory is given back by the same rules.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -42,7 +43,7 @@ def _holders(tensor: torch.Tensor) -> int:
 class HostCopy:
     """One storage: on the host, and during a pass perhaps back on the device."""
 
-    __slots__ = ("_away", "_host", "_ready", "back", "device", "early", "nbytes", "source", "traffic")
+    __slots__ = ("__weakref__", "_away", "_host", "_ready", "back", "device", "early", "nbytes", "source", "traffic")
 
     def __init__(self, tensor: torch.Tensor, traffic: Traffic) -> None:
         whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
@@ -50,33 +51,32 @@ class HostCopy:
         self.source: torch.Tensor | None = whole
         """The memory that is copied from, until it is given back."""
         self.back: torch.Tensor | None = None
-        self._host: torch.Tensor | None = None
         self._away: Any = None
         self._ready: Any = None
         self.early = False
         """It is back for the pass after this one."""
+        self._host = self._depart(whole)
+        traffic.left(self)
 
     @property
     def here(self) -> bool:
         return self.source is not None or self.back is not None
 
-    def depart(self) -> None:
+    def _depart(self, source: torch.Tensor) -> torch.Tensor:
         """Starts the copy to the host."""
-        assert self.source is not None
-        if self.device.type == "cuda":
-            self._host = torch.empty(self.nbytes, dtype=torch.uint8, pin_memory=True)
-            stream = _stream(self.device, "away")
-            stream.wait_stream(torch.cuda.current_stream(self.device))
-            with torch.cuda.stream(stream):
-                self._host.copy_(self.source, non_blocking=True)
-                self._away = stream.record_event()
-        else:
-            self._host = self.source.clone()
-            self.source = None
+        if self.device.type != "cuda":
+            return source.clone()
+        host = torch.empty(self.nbytes, dtype=torch.uint8, pin_memory=True)
+        stream = _stream(self.device, "away")
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream):
+            host.copy_(source, non_blocking=True)
+            self._away = stream.record_event()
+        return host
 
     def settle(self) -> None:
         """Gives the memory back that was copied from: see NOTE [ Streams ] 1."""
-        if self.source is not None and self._host is not None:
+        if self.source is not None:
             self._await()
             self.source = None
 
@@ -87,7 +87,6 @@ class HostCopy:
         if self.source is not None:
             self.back, self.source = self.source, None
             return
-        assert self._host is not None
         if self.device.type != "cuda":
             self.back = self._host.clone()
             return
@@ -103,9 +102,6 @@ class HostCopy:
 
     def read(self) -> torch.Tensor:
         """The memory, on the device."""
-        if self._host is None:  # a pass inside of the forward
-            assert self.source is not None
-            return self.source
         self.traffic.wanted(self)
         self.fetch()
         assert self.back is not None
@@ -135,9 +131,11 @@ class HostCopy:
 
 
 class Traffic:
-    """The copies back of one pass: always as many on their way as there is room for."""
+    """The copies of one call: those of its forward, and back in each pass, as many on their way as there is room for."""
 
     def __init__(self) -> None:
+        self._left: list[weakref.ref[HostCopy]] = []
+        """Copies to the host whose memory was not given back yet, in order."""
         self._order: list[HostCopy] = []
         self._queue: deque[HostCopy] = deque()
         self._out = 0
@@ -145,6 +143,24 @@ class Traffic:
         """Another pass is expected: when all is on its way, its first copies follow."""
         self._places: list[tuple[torch.Tensor, Any]] = []
         """Memory of copies that were read, and the event of its copy to the host, if that may not be over."""
+
+    def left(self, copy: HostCopy) -> None:
+        """A copy to the host has started."""
+        self._left.append(weakref.ref(copy))
+
+    @property
+    def departing(self) -> bool:
+        return bool(self._left)
+
+    def settle(self, room: int) -> None:
+        """Gives back memory of what is on its way to the host, or there, as far as it takes more than the room."""
+        here = [copy for copy in (known() for known in self._left) if copy is not None and copy.source is not None]
+        size = sum(copy.nbytes for copy in here)
+        while here and size > room:
+            copy = here.pop(0)
+            copy.settle()
+            size -= copy.nbytes
+        self._left = [weakref.ref(copy) for copy in here]
 
     @property
     def waiting(self) -> bool:

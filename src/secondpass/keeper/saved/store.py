@@ -66,7 +66,8 @@ class Store:
         self._values: list[weakref.ref[Value]] = []
         self._fresh: list[weakref.ref[Value]] = []
         self._todo: list[tuple[Value, str]] = []
-        self._leaving_host: list[HostCopy] = []
+        self._leaving: list[weakref.ref[Value]] = []
+        """What goes to the host when its segment is over."""
         self.lock = threading.RLock()
 
     def values(self) -> Iterator[Value]:
@@ -126,7 +127,7 @@ class Store:
             if action is BITS:
                 self.to_bits(value)
             elif action is HOST:
-                self.to_host(value)
+                self._leaving.append(weakref.ref(value))
             elif value.droppable:
                 value.cheap = action is CHEAP
                 if action is LINGER:
@@ -161,16 +162,23 @@ class Store:
         return value.bits is not None
 
     def to_host(self, value: Value) -> None:
+        """Starts the copy to the host. What was written to since it was saved stays, for PyTorch's error."""
         if value.host is None and value.data is not None and value.here and value.counted:
             value.host = HostCopy(value.data, self.traffic)
-            self._leaving_host.append(value.host)
             self.drop(value)
 
-    def depart(self) -> None:
-        """Starts the copies to the host of what was sent there since."""
-        for copy in self._leaving_host:
-            copy.depart()
-        self._leaving_host.clear()
+    @property
+    def departing(self) -> bool:
+        return bool(self._leaving) or self.traffic.departing
+
+    def depart(self, room: int) -> None:
+        """A segment is over: what it saved goes to the host, and memory is given back: see NOTE [ Streams ] 1 and 2."""
+        for known in self._leaving:
+            value = known()
+            if value is not None:
+                self.to_host(value)
+        self._leaving.clear()
+        self.traffic.settle(room)
 
     def copies(self) -> list[HostCopy]:
         return [value.host for value in self.values() if value.host is not None]
@@ -180,7 +188,7 @@ class Store:
         with self.lock:
             self.dead = error
             for value in self.values():
-                if value.kind is not PARAMETER and value.kind is not GIVEN:
+                if value.counted or value.kind not in (PARAMETER, GIVEN):  # also what keep did not see being made
                     self.drop(value)
                     value.host = None
                     if value.bits is not None:

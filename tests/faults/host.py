@@ -60,15 +60,14 @@ class Host:
             for f in row[5:]
         }
 
+        # Before anybody else has it: several threads must see the same nodes.
+        self.trees = {f: ast.parse(t) for f, t in program.files.items()}
+
     @property
     def name(self) -> str:
         return self.program.name
 
     # -- syntax ----------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def trees(self) -> dict[str, ast.Module]:
-        return {f: ast.parse(t) for f, t in self.program.files.items()}
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:

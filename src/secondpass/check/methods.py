@@ -78,7 +78,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
     if leaf.has is False and not leaf.doubt:
         return None
     if leaf.has is None or leaf.doubt:
-        return Unknown()
+        return Unknown(node=leaf.grad.node if leaf.grad is not None else None)
     m.engine.look_at(leaf)
     leaf.read = True
     if leaf.grad is None:

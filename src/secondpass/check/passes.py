@@ -59,16 +59,7 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
         m.engine.cut("grad", "", m.place())
         found: list[Any] = [Tensor(False) for _ in goals]
     else:
-        parents = dict.fromkeys(
-            n
-            for node in walked
-            for _, kept, _, _ in node.keeps
-            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
-        )
-        node = m.engine.node("MulBackward0", parents if create else (), () if create else parents, m.place(), m.stack())
-        node.loops = m.loops()
-        node.saved = ("self",)
-        node.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
+        node = m.engine.derivative(walked, create, m.place(), m.stack(), m.loops())
         found = [Tensor(True if create and not node.opaque else None, node) for _ in goals]
     return tuple(found)
 
@@ -108,6 +99,6 @@ def maybe_backward(m: Machine, roots: list[Any]) -> None:
     if nodes:
         certain, maybe = reach(nodes)
         m.engine._spend(set(), certain | maybe, True, True)
-        m.engine._gather(set(), certain | maybe, None)
+        m.engine._gather(set(), certain | maybe, None, m.engine.clock - 1)
         return
-    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None)
+    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None, m.engine.clock - 1)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must be known before anything is said: programs that differ in one fact, and what that fact decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_interpreter import codes
+
+THROUGH_A_GRADIENT = """
+    import torch
+    a = torch.tensor(2.0, requires_grad=True)
+    b = torch.tensor(2.0, requires_grad=True)
+    ((1 - a) ** 2).backward(create_graph={create})
+    one, two = a - 0.1 * {gradient}, b - 0.1 * {gradient}
+    a.grad = None
+    ((1 - one) ** 2).backward({first})
+    ((1 - two) ** 2).backward({second})
+"""
+
+
+@pytest.mark.parametrize(
+    ("create", "gradient", "first", "second", "found"),
+    [
+        (True, "a.grad", "retain_graph=True", "", []),
+        (True, "a.grad.clone()", "retain_graph=True", "", []),
+        (True, "a.grad", "retain_graph=True", "retain_graph=True", ["SP402"]),
+        (True, "a.grad", "", "", ["SP102"]),
+        (True, "a.grad.detach()", "retain_graph=True", "", ["SP402"]),
+        (False, "a.grad", "retain_graph=True", "", ["SP402"]),
+    ],
+)
+def test_a_gradient_made_with_create_graph_has_history(
+    tmp_path: Path, create: bool, gradient: str, first: str, second: str, found: list[str]
+) -> None:
+    body = THROUGH_A_GRADIENT.format(create=create, gradient=gradient, first=first, second=second)
+    assert codes(tmp_path, body, "") == found
+
+
+def test_a_later_pass_adds_to_a_gradient_that_keeps_its_history(tmp_path: Path) -> None:
+    body = """
+        import torch
+        a = torch.tensor(2.0, requires_grad=True)
+        (a ** 3).backward(create_graph=True)
+        (a ** 2).backward()
+        one, two = a.grad * 2, a.grad * 3
+        a.grad = None
+        one.backward(retain_graph=True)
+        two.backward()
+    """
+    assert codes(tmp_path, body, "") == []

@@ -51,3 +51,45 @@ def test_a_later_pass_adds_to_a_gradient_that_keeps_its_history(tmp_path: Path) 
         two.backward()
     """
     assert codes(tmp_path, body, "") == []
+
+
+REWRAPPED = """
+    from torch.autograd import Variable
+    other = nn.Linear(3, 3)
+    opt_other = torch.optim.SGD(other.parameters(), lr=0.1)
+    for x in torch.randn(9, 4, 3):
+        made = other(x).exp()
+        opt.zero_grad()
+        net({given}).exp().mean().backward()
+        opt.step()
+        opt_other.zero_grad()
+        made.mean().backward()
+        opt_other.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("made", ["SP106"]),
+        ("made.detach()", []),
+        ("Variable(made, requires_grad=True)", []),
+        ("Variable(0.5 * made, True)", []),
+        ("Variable(made)", []),
+        ("torch.autograd.Variable(data=made, requires_grad=False)", []),
+    ],
+)
+def test_a_variable_is_a_new_leaf(tmp_path: Path, given: str, found: list[str]) -> None:
+    assert codes(tmp_path, REWRAPPED.format(given=given)) == found
+
+
+def test_a_loss_in_a_variable_has_lost_its_history(tmp_path: Path) -> None:
+    body = """
+        from torch.autograd import Variable
+        for x in torch.randn(9, 4, 3):
+            loss = Variable(net(x).pow(2).mean())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP301"]

@@ -93,3 +93,42 @@ def test_a_loss_in_a_variable_has_lost_its_history(tmp_path: Path) -> None:
             opt.step()
     """
     assert codes(tmp_path, body) == ["SP301"]
+
+
+EIGHT = """
+    import torch
+    def leaf():
+        return torch.randn(3, requires_grad=True)
+    held = [leaf(), leaf(), leaf(), leaf(), leaf(), leaf(), leaf(), leaf()]
+    named = dict(zip("abcdefgh", held))
+    class Box:
+        def __init__(self, held):
+            self.weight = held
+    boxes = [Box(t) for t in held]
+    solver = torch.optim.SGD(held, lr=0.1)
+    for turn in range(1000):
+        loss = sum(t.pow(2).sum() for t in held)
+        loss.backward()
+        solver.step()
+        for {what}:
+            {act}
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "act", "found"),
+    [
+        ("t in held", "t.grad = None", []),
+        ("t in held", "t.grad.zero_()", []),
+        ("name, t in named.items()", "t.grad = None", []),
+        ("i in range(len(held))", "held[i].grad = None", []),
+        ("i in range(8)", "held[i].grad.data.zero_()", []),
+        ("box in boxes", "box.weight.grad = None", []),
+        ("name in list(named)", "named[name].grad = None", []),
+        ("t in held[:4]", "t.grad = None", ["SP403"]),
+        ("i in range(8)", "held[0].grad = None", ["SP403"]),
+        ("t in held", "t.grad", ["SP403"]),
+    ],
+)
+def test_a_list_of_known_length_is_walked_to_its_end(tmp_path: Path, what: str, act: str, found: list[str]) -> None:
+    assert codes(tmp_path, EIGHT.format(what=what, act=act), "") == found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .edges import edges, flatten
 from .hooks import on_tensor
-from .loops import at_least
+from .loops import at_least, touched
 from .machine import Machine
 from .passes import backward
 from .rows import CREATION
@@ -232,6 +232,7 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
     if name == "grad":
         if tensor.leaf is None:
             return
+        touched(m, tensor.leaf)
         if value is None:
             m.engine.zero([tensor.leaf], "", m.place())
         else:
@@ -239,6 +240,8 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
     elif name == "requires_grad":
         require(m, tensor, m.known_truth(value), written(node))
     elif name == "data":
+        if tensor.leaf is not None:
+            touched(m, tensor.leaf)
         store = Store()
         store.leaf = tensor.store.leaf
         if m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.ops import Op
 from .edges import does_need, edges, flatten, may_need
-from .loops import at_least
+from .loops import at_least, touched
 from .machine import Machine
 from .meant import meant
 from .nodes import GraphNode
@@ -199,9 +199,12 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     """`tensor.name_(...)` and `tensor op= ...`"""
     if tensor.grad_of is not None:
         if name in ("zero", "fill", "mul") and (name == "zero" or (args and args[0] == 0)):
+            touched(m, tensor.grad_of)
             m.engine.zero([tensor.grad_of], "", m.place())
         return tensor
     store = tensor.store
+    if store.leaf is not None:
+        touched(m, store.leaf)
     how = "[...] =" if name == "copy_" and tensor.base is not None else name if name.endswith("_") else f"{name}_"
     records = m.grad is not False
     values: list[Any] = []

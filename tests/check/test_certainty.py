@@ -132,3 +132,34 @@ EIGHT = """
 )
 def test_a_list_of_known_length_is_walked_to_its_end(tmp_path: Path, what: str, act: str, found: list[str]) -> None:
     assert codes(tmp_path, EIGHT.format(what=what, act=act), "") == found
+
+
+PARTNER = """
+    from elsewhere import fetch
+    for x in torch.randn(9, 4, 3):
+        made = net(x).{op}
+        partner = {partner}
+        loss = ({product}).mean()
+        made += 1
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "partner", "product", "found"),
+    [
+        ("pow(2)", "fetch(x)", "made * partner", []),
+        ("pow(2)", "fetch(x)", "torch.mul(partner, made)", []),
+        ("pow(2)", "fetch(x)", "made / partner", []),
+        ("pow(2)", "torch.ones(3)", "made * partner", []),
+        ("pow(2)", "torch.ones(3, requires_grad=True)", "made * partner", ["SP202"]),
+        ("exp()", "fetch(x)", "made * partner", ["SP202"]),
+        ("pow(2)", "fetch(x)", "made * made", ["SP202"]),
+    ],
+)
+def test_an_unknown_partner_may_not_have_been_worth_saving(
+    tmp_path: Path, op: str, partner: str, product: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, PARTNER.format(op=op, partner=partner, product=product)) == found

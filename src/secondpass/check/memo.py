@@ -124,7 +124,7 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
             inputs.add(position)
         elif node.leaf is not None:
             leaves[id(node.leaf)] = node.leaf.tensor
-        elif node.number < start or node.maybe or node.opaque or node.vague:
+        elif node.number < start or node.maybe or node.opaque or node.vague or node.unsure:
             return None
         else:
             speaks = max(speaks, node, key=_weight)

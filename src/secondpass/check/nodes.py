@@ -21,7 +21,8 @@ class GraphNode:
     """One recorded operation."""
 
     __slots__ = (
-        "keeps", "leaf", "loops", "maybe", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack", "vague", "when"
+        "keeps", "leaf", "loops", "maybe", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack",
+        "unsure", "vague", "when",
     )  # fmt: skip
 
     def __init__(self, number: int, op: str, parents: tuple[GraphNode, ...], maybe: tuple[GraphNode, ...]) -> None:
@@ -40,6 +41,8 @@ class GraphNode:
         self.loops: tuple[Loop, ...] = ()
         self.vague = False
         """Whether it is not known if it saves anything."""
+        self.unsure: frozenset[str] = frozenset()
+        """What it may have saved: only where an unknown value requires a gradient."""
 
 
 class Leaf:

@@ -31,6 +31,8 @@ def refusal(roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphN
         if node.spent is None:
             return None
         for name, _, store, version in node.keeps:
+            if name in node.unsure:
+                continue
             if store.doubt:
                 return None
             if store.version != version:

@@ -127,6 +127,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     node.saved = op.saved(names) if op.edges else ()
     alone = [sure] if sure else [{n} for n in names]
     node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
+    certainly = set(node.saved).intersection(*(op.saved(s) for s in alone))
+    node.unsure = frozenset(node.saved) - certainly
     made = _result(op, node, needs, first)
     node.keeps = tuple(_kept(op, node.saved, inputs, made))
     return made

@@ -163,3 +163,68 @@ def test_an_unknown_partner_may_not_have_been_worth_saving(
     tmp_path: Path, op: str, partner: str, product: str, found: list[str]
 ) -> None:
     assert codes(tmp_path, PARTNER.format(op=op, partner=partner, product=product)) == found
+
+
+PAIRS = """
+    for x in torch.randn(9, 4, 3):
+        value = net(x)
+        parts = {{}}
+        parts.update({given})
+        total = torch.tensor(0.0)
+        for _, part in parts.items():
+            total = total + part
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ('[("size", value.mean()), ("hits", (value <= 0).float().mean())]', []),
+        ('(["hits", (value <= 0).float().mean()], ["size", value.mean()])', []),
+        ('zip(["size", "hits"], [value.mean(), (value <= 0).float().mean()])', []),
+        ("((str(i), v) for i, v in enumerate(value))", []),
+        ("{'size': value.mean()}", []),
+        ("__import__('elsewhere').parts(value)", []),
+        ('[("size", value.detach().mean()), ("hits", (value <= 0).float().mean())]', ["SP301"]),
+    ],
+)
+def test_a_dict_takes_pairs(tmp_path: Path, given: str, found: list[str]) -> None:
+    assert codes(tmp_path, PAIRS.format(given=given)) == found
+
+
+MODES = """
+    def epoch():
+        for x in torch.randn(9, 4, 3):
+            loss = model(x).pow(2).mean()
+            if {test}:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        epoch()
+        with torch.no_grad():
+            {switch}
+            epoch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "switch", "found"),
+    [
+        ("model.training", "model.eval()", []),
+        ("model.training", "model.train(False)", []),
+        ("model[1].training", "model.eval()", []),
+        ("model[1].training", "model.train(mode=False)", []),
+        ("model.training", "model[1].eval()", ["SP301"]),
+        ("model.training", "pass", ["SP301"]),
+        ("True", "model.eval()", ["SP301"]),
+    ],
+)
+def test_training_follows_train_and_eval(tmp_path: Path, test: str, switch: str, found: list[str]) -> None:
+    assert codes(tmp_path, MODES.format(test=test, switch=switch)) == found

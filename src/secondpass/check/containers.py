@@ -206,7 +206,15 @@ def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> N
         for key, value in other.items():
             _items.set_item(m, box, key, value)
     elif other is not None:
-        box.loose = True
+        items = iterate(m, other)
+        if items.length is None:
+            box.loose = True
+        for index, pair in enumerate(items):
+            if items.length is None and index >= 3:
+                break
+            known = isinstance(pair, (tuple, list)) and len(pair) == 2
+            key, value = pair if known else (Unknown(), pair if isinstance(pair, Unknown) else Unknown())
+            _items.set_item(m, box, key, value)
     for key, value in more.items():
         _items.set_item(m, box, key, value)
 

@@ -228,3 +228,40 @@ MODES = """
 )
 def test_training_follows_train_and_eval(tmp_path: Path, test: str, switch: str, found: list[str]) -> None:
     assert codes(tmp_path, MODES.format(test=test, switch=switch)) == found
+
+
+FOLLOWED = """
+    seed = torch.randn(2, 2, requires_grad=True)
+    seed.pow(2).mean().backward()
+    crit = {crit}
+    for x, y in zip(torch.randn(9, 4, 3), torch.zeros(9, 4).long()):
+        loss = {loss}
+        opt.zero_grad()
+        loss.backward({how})
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("crit", "loss", "how", "found"),
+    [
+        ("nn.NLLLoss()", "crit(F.log_softmax(net(x), 1), y)", "", []),
+        ("F.nll_loss", "crit(F.log_softmax(net(x), 1), y)", "", []),
+        ("nn.NLLLoss()", "crit(F.log_softmax(net(x), 1), y)", "retain_graph=True", ["SP402"]),
+        ("nn.NLLLoss()", "crit(F.log_softmax(nn.Linear(3, 3)(x), 1), y)", "", ["SP406"]),
+    ],
+)
+def test_a_loss_is_one_tensor(tmp_path: Path, crit: str, loss: str, how: str, found: list[str]) -> None:
+    assert codes(tmp_path, FOLLOWED.format(crit=crit, loss=loss, how=how)) == found
+
+
+def test_a_pass_that_cannot_be_told_may_reach_every_parameter(tmp_path: Path) -> None:
+    body = """
+        seed = torch.randn(2, 2, requires_grad=True)
+        seed.pow(2).mean().backward()
+        for x in torch.randn(9, 4, 3):
+            opt.zero_grad()
+            net(x).max(1).backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []

@@ -260,6 +260,11 @@ def has_method(owner: Any, name: str) -> bool:
     return name in (_LIST if isinstance(owner, list) else _DICT)
 
 
+def _first_node(owner: Any) -> Any:
+    values = owner.values() if isinstance(owner, dict) else owner if isinstance(owner, (list, tuple)) else ()
+    return next((v.node for v in values if isinstance(v, (Tensor, Unknown)) and v.node is not None), None)
+
+
 def method(m: Machine, owner: Any, name: str) -> Any:
     """A method of a built-in value."""
     if isinstance(owner, List) and name in _LIST:
@@ -274,8 +279,11 @@ def method(m: Machine, owner: Any, name: str) -> Any:
     if isinstance(owner, dict) and not isinstance(owner, Dict) and name in _DICT:
         return Native(name, lambda m, args, kwargs: _names(m, owner, name, args, kwargs))
     real = getattr(owner, name, None)
-    if real is None or not callable(real):
-        return Unknown(plain=is_concrete(owner)) if real is None else real
+    if real is None:
+        # Not what we take it for: its methods do what those of an unknown value may do.
+        return Unknown(plain=is_concrete(owner), node=_first_node(owner)).attribute(name)
+    if not callable(real):
+        return real
 
     def act_really(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not (is_concrete(list(args)) and is_concrete(kwargs) and is_concrete(owner)):

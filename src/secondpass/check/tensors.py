@@ -12,7 +12,7 @@ from .loops import at_least, touched
 from .machine import Machine
 from .meant import meant
 from .nodes import GraphNode
-from .rows import NO_HISTORY, composed, row
+from .rows import FIRST, NO_HISTORY, composed, row
 from .values import Store, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> A
     found = row(name)
     if found is None:
         return unknown_operation(m, name, args, kwargs)
-    return apply_row(m, found, _inputs(m, found, args, kwargs))
+    made = apply_row(m, found, _inputs(m, found, args, kwargs))
+    return made[0] if found.name in FIRST and isinstance(made, tuple) else made
 
 
 def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:

@@ -26,9 +26,9 @@ from .machine import Loop, Machine
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
-    from .nodes import Leaf
     from . import calls as _calls
     from . import tensors as _tensors
+    from .nodes import Leaf
 
 __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "touched", "turns", "wasted"]
 

@@ -113,7 +113,7 @@ class Engine:
             store.version += 1
             store.writer = place
         else:
-            store.doubt = True
+            store.doubt = len(self.nodes)
         leaf = store.leaf.node.number if store.leaf else None
         self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
         return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
@@ -165,7 +165,7 @@ class Engine:
             filled = identity in leaf.filled
             leaf.filled.discard(identity)
             if leaf.doubt or leaf.has is None:
-                leaf.store.doubt = True
+                leaf.store.doubt = len(self.nodes)
                 never.discard(leaf)
                 continue
             if not leaf.has:
@@ -235,8 +235,8 @@ class Engine:
         unread = any(r.node is None and r.leaf is None and r.needs is None for r in roots)
         self._doubt_retains(dim)
         if record["retain"]:
-            self._retained.append((len(self.passes), reached | maybe))
-            if dim or unread:
+            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None}))
+            if unread or (dim and _blind(reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
         refused = refusal(roots, nodes, certain)
@@ -347,3 +347,8 @@ class Engine:
             node.loops, node.opaque = made.loops, made.opaque or old.opaque
         leaf.grad = Tensor(None if node.opaque or not node.parents else True, node)
         leaf.grad.grad_of = leaf
+
+
+def _blind(nodes: set[GraphNode]) -> bool:
+    """Whether there is more behind these nodes than calls of values that keep no graph."""
+    return any(n.opaque and n.given is None for n in nodes) or not any(n.given is not None for n in nodes)

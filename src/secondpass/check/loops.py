@@ -27,6 +27,7 @@ from .values import Dict, List, Object, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
     from . import calls as _calls
+    from . import networks as _networks
     from . import tensors as _tensors
     from .nodes import Leaf
 
@@ -76,8 +77,10 @@ def iterate(m: Machine, value: Any) -> Iteration:
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
     batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
-    plain, node = value.plain, value.node
-    return Iteration(_endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, node)), None)
+    plain = value.plain
+    return Iteration(
+        _endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, _networks.part(m, value))), None
+    )
 
 
 def _endless(make: Any) -> Iterator[Any]:

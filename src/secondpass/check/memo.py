@@ -130,7 +130,7 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
             speaks = max(speaks, node, key=_weight)
             todo.extend(node.parents)
             for name, tensor, store, version in node.keeps:
-                if store.doubt or store.version != version:
+                if store.doubt > node.number or store.version != version:
                     return None
                 if id(store) in stores:
                     saves[id(store)] = (name, stores[id(store)])

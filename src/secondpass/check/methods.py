@@ -12,7 +12,7 @@ from .hooks import on_tensor
 from .loops import at_least, touched
 from .machine import Machine
 from .passes import backward
-from .rows import CREATION
+from .rows import CREATION, NO_HISTORY, composed, row
 from .tensors import element, operate, operate_in_place, unknown_operation
 from .values import Class, Function, Native, Store, Stream, Tensor, Unknown
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from . import gradfn as _gradfn
     from . import values as _values
 
-__all__ = ["custom_function", "set_tensor_attribute", "tensor_attribute"]
+__all__ = ["custom_function", "is_method", "set_tensor_attribute", "tensor_attribute"]
 
 _PLAIN = set(
     "shape dtype device ndim layout is_cuda names itemsize nbytes is_sparse is_leaf "
@@ -178,6 +178,8 @@ def require(m: Machine, tensor: Tensor, flag: bool | None, name: str = "") -> No
     if tensor.node is not None:
         return
     m.settings += 1
+    if tensor.leaf is not None and tensor.leaf.stands:
+        flag = None  # it stands for some that may be frozen and others that may not
     if flag is False and tensor.needs:
         m.engine.cut("frozen", "", m.place())
     tensor.needs = flag
@@ -246,6 +248,12 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
         store.leaf = tensor.store.leaf
         if m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place()):
             at_least(m, 5)
+
+
+def is_method(name: str) -> bool:
+    """Whether a tensor has a method of that name that is known."""
+    known = name in _SPECIAL or name in _FACTS or name in _SAME or name in _VALUES or name in NO_HISTORY
+    return known or row(name) is not None or composed(name) is not None
 
 
 def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .hooks import after_pass
 from .loops import at_least, iterate
@@ -11,6 +11,9 @@ from .machine import Machine, Raised
 from .nodes import reach
 from .sight import look
 from .values import Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import networks as _networks
 
 __all__ = ["backward", "gradients", "maybe_backward"]
 
@@ -70,6 +73,8 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         raise Raised("TypeError")  # the flag's name of old, which PyTorch no longer knows
     retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
     m.visit()
+    if kind == "backward" and m.grad is not False:
+        _networks.establish(m, roots)
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(

@@ -33,7 +33,7 @@ def refusal(roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphN
         for name, _, store, version in node.keeps:
             if name in node.unsure:
                 continue
-            if store.doubt:
+            if store.doubt > node.number:
                 return None
             if store.version != version:
                 leaf = store.leaf.node.number if store.leaf else None

@@ -265,3 +265,38 @@ def test_a_pass_that_cannot_be_told_may_reach_every_parameter(tmp_path: Path) ->
             opt.step()
     """
     assert codes(tmp_path, body) == []
+
+
+RANK = """
+    given = torch.zeros(1, 3)
+    for x in torch.randn(9, 1, 3):
+        h = torch.tanh(net(x) + given)
+        given = h
+        if {test}:
+            given = given.{act}
+        opt.zero_grad()
+        h.sum().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "act", "found"),
+    [
+        ("len(given.size()) == 2", "unsqueeze(0)", ["SP103"]),
+        ("len(given.shape) == 2", "unsqueeze(0)", ["SP103"]),
+        ("given.dim() < 3", "unsqueeze(0)", ["SP103"]),
+        ("given.ndim == 2", "view(1, 3)", ["SP103"]),
+        ("given.dim() == 2", "detach()", []),
+    ],
+)
+def test_what_one_statement_makes_has_one_rank(tmp_path: Path, test: str, act: str, found: list[str]) -> None:
+    assert codes(tmp_path, RANK.format(test=test, act=act)) == found
+
+
+def test_answers_do_not_hang_on_where_objects_lie_in_memory() -> None:
+    from secondpass.check.decide import Policy
+
+    asked = [[Policy(name).answer(("tensor", number, "size")) for number in (id(object()), 140_000_000_000_000)]
+             for name in ("mixed", "other")]  # fmt: skip
+    assert all(one == two for one, two in asked)

@@ -224,6 +224,7 @@ class Engine:
             "iteration": iteration,
             "loops": loops,
             "nested": nested,
+            "behind": self._behind(kind, reached, maybe),
             "number": len(self.nodes),
         }
         if self.stepping:
@@ -257,6 +258,12 @@ class Engine:
             if inputs is None and not dim and not unread:
                 self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
         return [n for n in certain if n.leaf is None]
+
+    def _behind(self, kind: str, reached: set[GraphNode], maybe: set[GraphNode]) -> frozenset[int] | None:
+        """The leaves behind the roots of a `grad`; None where there may be others."""
+        if kind != "grad" or maybe or any(n.opaque for n in reached):
+            return None
+        return frozenset(n.number for n in reached if n.leaf is not None)
 
     def derivative(
         self,

@@ -37,6 +37,10 @@ _INTEGER = ("long", "int", "bool", "uint8", "int64", "int32", "short", "byte")
 
 def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
     """`tensor.name`"""
+    if name == "ndim":
+        return _rank(tensor)
+    if name == "shape":
+        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
     if name in _PLAIN:
         return Unknown(("tensor", id(tensor), name), plain=True)
     if name == "grad":
@@ -69,6 +73,13 @@ def base_name(node: ast.AST | None) -> str:
     while isinstance(here, ast.Subscript) or (isinstance(here, ast.Call) and isinstance(here.func, ast.Attribute)):
         here = here.value if isinstance(here, ast.Subscript) else here.func.value  # type: ignore[attr-defined]
     return ast.unparse(here) if here is not None else ""
+
+
+def _rank(tensor: Tensor) -> Unknown:
+    """How many dimensions it has: what one statement makes has as many every time."""
+    node = tensor.node
+    made = (node.op, str(node.place)) if node is not None and node.place is not None else id(tensor)
+    return Unknown(("rank", made), plain=True)
 
 
 def _grad(m: Machine, tensor: Tensor) -> Any:
@@ -105,6 +116,10 @@ def _method(
         return special(m, tensor, args, kwargs, node)
     if name in ("isnan", "isinf", "isfinite"):
         return Unknown(("likely", name == "isfinite", Unknown().key), plain=True)
+    if name in ("dim", "ndimension"):
+        return _rank(tensor)
+    if name == "size" and not args and not kwargs:
+        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
     if name in _FACTS:
         return Unknown(("tensor", id(tensor), name, repr(args)[:40]), plain=True)
     if name in _VALUES:

@@ -70,7 +70,7 @@ def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, An
     values: list[Any] = []
     flatten(m, [*args, *kwargs.values()], values, 0)
     weight = function.network
-    if m.grad is False and weight is not None:
+    if m.grad is False:
         return Unknown()
     if weight is None or not weight.needs or not m.grad:
         node = opaque(m, values if weight is None else [*values, weight])
@@ -162,7 +162,7 @@ def as_tensor(value: Any) -> Any:
 
 def member(m: Machine, owner: Unknown, name: str) -> Any:
     """An attribute of an unknown value that tells what it is, or None."""
-    if name in _PLAIN and owner.node is not None and owner.node.network:
+    if name in _PLAIN and owner.node is not None and owner.node.given is not None:
         found = owner.attribute(name)
         found.plain, found.node = True, None
         return found

@@ -48,6 +48,19 @@ def test_what_a_library_made_is_one_node(tmp_path: Path, head: str, made: str, l
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        "thing = build(3).cuda(); rule = build_rule(thing)",
+        "thing = elsewhere.settings.model.build(); thing = thing.to('cuda'); rule = build_rule(thing.parameters())",
+    ],
+)
+def test_what_a_factory_made_goes_to_an_optimizer_of_a_factory(tmp_path: Path, made: str) -> None:
+    head = "import elsewhere; from elsewhere import build, build_rule"
+    assert found(tmp_path, head=head, made=made, loss="F.mse_loss(thing(x), y)") == ["SP402"]
+    assert found(tmp_path, head=head, made=made, loss="F.mse_loss(thing(x), y)", how="") == []
+
+
+@pytest.mark.parametrize(
     ("more", "loss"),
     [
         (", thing, rule", "F.cross_entropy(thing(x), y)"),

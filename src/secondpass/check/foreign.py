@@ -107,8 +107,8 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
     tensor = _networks.as_tensor(owner)
     if tensor is not owner and is_method(name):
         return (call(m, _attributes.get_attribute(m, tensor, name), args, kwargs),)
-    if name in ("to", "cuda") and owner.node is None:
-        return (owner,)
+    if name in ("to", "cuda", "float", "half", "double"):
+        return (owner,)  # a module gives itself; a tensor one with the same history
     if name == "backward":
         first = args[0] if args else kwargs.get("loss")
         if isinstance(first, (Tensor, Unknown)) and first is not None and not _is_gradient(first):

@@ -106,15 +106,15 @@ def _save(node: GraphNode, weight: Tensor) -> None:
 def establish(m: Machine, roots: list[Tensor]) -> None:
     """A pass is made: what alone can have given its roots a history is a network."""
     certain, _ = reach([r.node for r in roots if r.node is not None])
-    for node in [n for n in certain if n.opaque and n.given is not None]:
-        behind = _behind(node)
-        if behind is None:
+    for node in [n for n in certain if n.opaque]:
+        given, behind = node.given, _behind(node)
+        if given is None or behind is None:
             continue
-        weight = _weight(m, node.given)
+        weight = _weight(m, given)
         if not weight.needs:
             continue
         assert weight.leaf is not None
-        for each in (*behind, *_alike(m, node.given, behind)):
+        for each in (*behind, *_alike(m, given, behind)):
             each.opaque, each.network = False, True
             if each.op == _PART:
                 each.parents, each.maybe = each.maybe, ()
@@ -123,7 +123,7 @@ def establish(m: Machine, roots: list[Tensor]) -> None:
                 _save(each, weight)
 
 
-def _alike(m: Machine, given: Unknown | None, known: list[GraphNode]) -> Iterator[GraphNode]:
+def _alike(m: Machine, given: Unknown, known: list[GraphNode]) -> Iterator[GraphNode]:
     """The other things that those calls gave, and calls of the same value that took in nothing else."""
     sure = set(known)
     for node in m.engine.nodes:

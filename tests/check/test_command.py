@@ -83,7 +83,7 @@ def test_the_json_contract(project: Path) -> None:
     [finding] = data["findings"]
     assert data["schema"] == "secondpass/1"
     assert (finding["code"], finding["cause"]) == ("SP103", "carried-state")
-    assert finding["failed"] == {"file": "train.py", "line": 11, "function": "<module>"}
+    assert finding["failed"] == {"file": "train.py", "line": 11, "function": "<module>", "cell": None}
     assert finding["carrier"]["name"] == "h"
     assert finding["remedies"][0]["kind"] == "detach"
     assert "h.detach()" in finding["remedies"][0]["diff"]
@@ -259,4 +259,4 @@ def test_notebooks_are_read_cell_by_cell(project: Path) -> None:
     (project / "train.py").unlink()
     (project / "train.ipynb").write_text(json.dumps({"cells": cells}))
     result = check("--output-format", "concise", ".")
-    assert result.stdout.startswith("train.ipynb:14: SP103")
+    assert result.stdout.startswith("train.ipynb:cell 3:11: SP103")

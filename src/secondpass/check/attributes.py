@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import layers as _layers
     from . import library as _library
     from . import names as _names
+    from . import networks as _networks
     from . import tensors as _tensors
 
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
@@ -29,7 +30,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Tensor):
         return _tensors.attribute(m, owner, name, node)
     if isinstance(owner, Unknown):
-        return owner.attribute(name)
+        found = _networks.member(m, owner, name)
+        return owner.attribute(name) if found is None else found
     if isinstance(owner, External):
         return _library.external(f"{owner.name}.{name}")
     if isinstance(owner, Module):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..record import Finding, Report
-from .sources import decode
+from .sources import decode, read_source
 
 __all__ = ["without", "write"]
 
@@ -23,11 +23,17 @@ def _key(finding: Finding) -> tuple[str, str, str]:
     place = finding.failed
     if place is None:
         return finding.code, "", ""
-    try:
-        lines = decode(Path(place.file).read_bytes()).split("\n")
-    except OSError:
-        lines = []
-    text = lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+    line = place.line
+    if place.cell is not None:
+        source = read_source(place.file)
+        lines = source.text.split("\n")
+        line += next((first - start for first, cell, start in source.cells or () if cell == place.cell), 0)
+    else:
+        try:
+            lines = decode(Path(place.file).read_bytes()).split("\n")
+        except OSError:
+            lines = []
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     return finding.code, Path(place.file).as_posix(), text
 
 

@@ -254,11 +254,15 @@ def _bind(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any
             if position >= first_default and not loose:
                 values[name] = function.defaults[position - first_default]
             else:
-                values[name] = Unknown(("argument", function.module.file, function.node.lineno, name))
+                values[name] = given = Unknown(("argument", function.module.file, function.node.lineno, name))
+                given.instance = True
     for arg in spec.kwonlyargs:
         if arg.arg not in values:
             default = function.kwdefaults.get(arg.arg, function)
-            values[arg.arg] = Unknown(("argument", function.node.lineno, arg.arg)) if default is function else default
+            if default is function:
+                default = Unknown(("argument", function.node.lineno, arg.arg))
+                default.instance = True
+            values[arg.arg] = default
     declared = m.project.declared(function.node)
     if declared:
         scope.outside = declared

@@ -206,7 +206,15 @@ def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> N
         for key, value in other.items():
             _items.set_item(m, box, key, value)
     elif other is not None:
-        box.loose = True
+        items = iterate(m, other)
+        if items.length is None:
+            box.loose = True
+        for index, pair in enumerate(items):
+            if items.length is None and index >= 3:
+                break
+            known = isinstance(pair, (tuple, list)) and len(pair) == 2
+            key, value = pair if known else (Unknown(), pair if isinstance(pair, Unknown) else Unknown())
+            _items.set_item(m, box, key, value)
     for key, value in more.items():
         _items.set_item(m, box, key, value)
 
@@ -252,6 +260,11 @@ def has_method(owner: Any, name: str) -> bool:
     return name in (_LIST if isinstance(owner, list) else _DICT)
 
 
+def _first_node(owner: Any) -> Any:
+    values = owner.values() if isinstance(owner, dict) else owner if isinstance(owner, (list, tuple)) else ()
+    return next((v.node for v in values if isinstance(v, (Tensor, Unknown)) and v.node is not None), None)
+
+
 def method(m: Machine, owner: Any, name: str) -> Any:
     """A method of a built-in value."""
     if isinstance(owner, List) and name in _LIST:
@@ -266,8 +279,11 @@ def method(m: Machine, owner: Any, name: str) -> Any:
     if isinstance(owner, dict) and not isinstance(owner, Dict) and name in _DICT:
         return Native(name, lambda m, args, kwargs: _names(m, owner, name, args, kwargs))
     real = getattr(owner, name, None)
-    if real is None or not callable(real):
-        return Unknown(plain=is_concrete(owner)) if real is None else real
+    if real is None:
+        # Not what we take it for: its methods do what those of an unknown value may do.
+        return Unknown(plain=is_concrete(owner), node=_first_node(owner)).attribute(name)
+    if not callable(real):
+        return real
 
     def act_really(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not (is_concrete(list(args)) and is_concrete(kwargs) and is_concrete(owner)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .machine import Machine
-from .values import Dict, List, Object, Tensor
+from .values import Dict, List, Object, Tensor, Unknown
 
 __all__ = ["copied"]
 
@@ -21,6 +21,10 @@ def copied(m: Machine, value: Any, done: dict[int, Any]) -> Any:
         made.is_param = value.is_param
         if value.leaf is not None:
             m.engine.leaf(made, value.leaf.name)
+        return made
+    if isinstance(value, Unknown) and not value.plain:
+        made = done[id(value)] = Unknown(node=None)
+        made.instance = value.instance or value.network is not None
         return made
     if isinstance(value, Object):
         made = done[id(value)] = Object(value.cls)

@@ -8,9 +8,12 @@ same answer throughout one reading. A finding counts when no reading that came p
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
+
+_IDENTITY = re.compile(r"\d{9,}")
 
 __all__ = ["POLICIES", "Policy", "doomed", "jumps"]
 
@@ -34,8 +37,10 @@ class Policy:
     def _first(self, key: Any) -> bool:
         if self.name in ("no", "yes"):
             return self.name == "yes"
-        # Numbers of unknown values follow the order of reading, so mixed answers are the same in every run.
-        return bool(crc32(repr((key, self.asked)).encode()) & 4) == (self.name == "mixed")
+        # Numbers of unknown values follow the order of reading, so mixed answers are the same in every run. Identities of
+        # objects are not, and say nothing.
+        text = _IDENTITY.sub("", repr((key, self.asked)))
+        return bool(crc32(text.encode()) & 4) == (self.name == "mixed")
 
 
 POLICIES = ("no", "yes", "mixed", "other")

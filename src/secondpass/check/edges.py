@@ -52,6 +52,10 @@ def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNo
                     maybe.append(node)
                 needs = needs or None
         elif isinstance(value, Unknown) and not value.plain:
+            if value.node is not None and value.node.network:
+                certain.append(value.node)
+                needs = True
+                continue
             if value.node is not None:
                 maybe.append(value.node)
             needs = needs or None
@@ -71,4 +75,6 @@ def does_need(value: Any) -> bool:
     """Whether a gradient is wanted of a value for certain."""
     if isinstance(value, list):
         return any(does_need(v) for v in value)
+    if isinstance(value, Unknown):
+        return not value.plain and value.node is not None and value.node.network
     return isinstance(value, Tensor) and value.needs is True

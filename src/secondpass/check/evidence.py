@@ -44,7 +44,7 @@ def _same(finding: Finding, real: Finding) -> bool:
     if finding.failed is None or real.failed is None:
         return False
     here, there = finding.failed, real.failed
-    return here.line == there.line and Path(here.file).name == Path(there.file).name
+    return (here.line, here.cell) == (there.line, there.cell) and Path(here.file).name == Path(there.file).name
 
 
 def _passes(run: Report) -> dict[tuple[str, int], int]:

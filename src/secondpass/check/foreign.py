@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any
 from . import torch_models  # noqa: F401 - registers what is known of libraries
 from .calls import call, instantiate
 from .contexts import Switch
-from .edges import flatten
+from .edges import edges, flatten
 from .library import FUNCTIONS, is_harmless, is_library, library_class
 from .machine import Machine, Raised
+from .methods import is_method
 from .passes import backward, maybe_backward
 from .tensors import opaque
 from .torch_functions import call_torch
 from .values import External, Function, Object, Tensor, Unknown
 
 if TYPE_CHECKING:
+    from . import attributes as _attributes
     from . import layers as _layers
+    from . import networks as _networks
 
 __all__ = ["call_external", "call_unknown"]
 
@@ -77,6 +80,8 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         done = _method(m, owner, name, args, kwargs)
         if done is not None:
             return done[0]
+    if _networks.is_given(function, [*args, *kwargs.values()]):
+        return _networks.forward(m, function, args, kwargs)
     values: list[Any] = []
     flatten(m, [*args, *kwargs.values()], values, 0)
     _doubt(m, name, [*args, *kwargs.values()])
@@ -87,10 +92,23 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
     for value in (*args, *kwargs.values()):
         if isinstance(value, Object) and value.cls.derives("torch.nn.Module"):
             values.extend(_layers.parameters(value).values())
-    return Unknown(node=opaque(m, values))
+        elif isinstance(value, Unknown):
+            values.extend(leaf.tensor for leaf in _networks.leaves(value))
+    here: Unknown | None = owner
+    while here is not None:
+        values.extend([here.network] if here.network is not None else [])
+        here = here.owner
+    made = Unknown(node=opaque(m, values))
+    made.instance = edges(values)[1:] == ([], [])  # what was made of no graph holds none
+    return made
 
 
 def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any] | None:
+    tensor = _networks.as_tensor(owner)
+    if tensor is not owner and is_method(name):
+        return (call(m, _attributes.get_attribute(m, tensor, name), args, kwargs),)
+    if name in ("to", "cuda", "float", "half", "double"):
+        return (owner,)  # a module gives itself; a tensor one with the same history
     if name == "backward":
         first = args[0] if args else kwargs.get("loss")
         if isinstance(first, (Tensor, Unknown)) and first is not None and not _is_gradient(first):
@@ -104,7 +122,7 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
         key = repr(owner.key).lower()
         if not args and not re.search(r"sched|lr_|warm|prof", key):
             for leaf in m.engine.leaves:
-                leaf.store.doubt = leaf.store.doubt or leaf.has is not False
+                leaf.store.doubt = len(m.engine.nodes) if leaf.has is not False else leaf.store.doubt
         if args and isinstance(args[0], Function):
             call(m, args[0], [], {})
         return (Unknown(plain=False),)
@@ -151,5 +169,8 @@ def _doubt(m: Machine, name: str, values: list[Any]) -> None:
                 for tensor in _layers.parameters(value).values():
                     if tensor.leaf is not None:
                         tensor.leaf.doubt = True
+        elif isinstance(value, Unknown) and not looks:
+            for leaf in _networks.leaves(value):
+                leaf.doubt = True
         elif isinstance(value, Tensor) and not looks and re.search(r"back|step|train|optimi|update|fit|learn", name):
             maybe_backward(m, [value] if value.node is not None else [])

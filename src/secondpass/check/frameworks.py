@@ -77,4 +77,5 @@ models(
     log_dict=_nothing,
     save_hyperparameters=_nothing,
     manual_backward=_backward,
+    backward=_backward,
 )

@@ -113,7 +113,7 @@ class Engine:
             store.version += 1
             store.writer = place
         else:
-            store.doubt = True
+            store.doubt = len(self.nodes)
         leaf = store.leaf.node.number if store.leaf else None
         self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
         return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
@@ -165,7 +165,7 @@ class Engine:
             filled = identity in leaf.filled
             leaf.filled.discard(identity)
             if leaf.doubt or leaf.has is None:
-                leaf.store.doubt = True
+                leaf.store.doubt = len(self.nodes)
                 never.discard(leaf)
                 continue
             if not leaf.has:
@@ -224,6 +224,7 @@ class Engine:
             "iteration": iteration,
             "loops": loops,
             "nested": nested,
+            "behind": self._behind(kind, reached, maybe),
             "number": len(self.nodes),
         }
         if self.stepping:
@@ -235,8 +236,8 @@ class Engine:
         unread = any(r.node is None and r.leaf is None and r.needs is None for r in roots)
         self._doubt_retains(dim)
         if record["retain"]:
-            self._retained.append((len(self.passes), reached | maybe))
-            if dim or unread:
+            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None}))
+            if unread or (dim and _blind(reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
         refused = refusal(roots, nodes, certain)
@@ -252,10 +253,39 @@ class Engine:
             if dim or unread:
                 # Behind a call that could not be read, any parameter may have been used.
                 maybe = maybe | {leaf.node for leaf in self.leaves} - certain
-            filled = self._gather(certain, maybe, inputs, when)
+            made = None if create is False else self.derivative(certain, create, place, stack, loops)
+            filled = self._gather(certain, maybe, inputs, when, made)
             if inputs is None and not dim and not unread:
                 self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
         return [n for n in certain if n.leaf is None]
+
+    def _behind(self, kind: str, reached: set[GraphNode], maybe: set[GraphNode]) -> frozenset[int] | None:
+        """The leaves behind the roots of a `grad`; None where there may be others."""
+        if kind != "grad" or maybe or any(n.opaque for n in reached):
+            return None
+        return frozenset(n.number for n in reached if n.leaf is not None)
+
+    def derivative(
+        self,
+        walked: Iterable[GraphNode],
+        create: bool | None,
+        place: Place | None,
+        stack: tuple[Place, ...],
+        loops: tuple[Loop, ...],
+    ) -> GraphNode:
+        """The history of the gradients that a pass with `create_graph` makes: of what the nodes it walked had saved."""
+        walked = [n for n in walked if n.leaf is None]
+        parents = dict.fromkeys(
+            n
+            for node in walked
+            for _, kept, _, _ in node.keeps
+            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
+        )
+        made = self.node("MulBackward0", parents if create else (), () if create else parents, place, stack)
+        made.loops = loops
+        made.saved = ("self",)
+        made.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
+        return made
 
     def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass of which it cannot be told what it walked."""
@@ -281,8 +311,14 @@ class Engine:
                 node.spent = None
 
     def _gather(
-        self, certain: set[GraphNode], maybe: set[GraphNode], inputs: Sequence[Tensor] | None, when: int
+        self,
+        certain: set[GraphNode],
+        maybe: set[GraphNode],
+        inputs: Sequence[Tensor] | None,
+        when: int,
+        made: GraphNode | None = None,
     ) -> tuple[int, ...]:
+        """Gives leaves their gradients; `made` is the history of those of a pass with `create_graph`."""
         filled = []
         for node in certain:
             if node.leaf and (inputs is None or node.leaf.tensor in inputs):
@@ -293,12 +329,33 @@ class Engine:
                 node.leaf.has = True
                 node.leaf.filled = set(self.owners)
                 node.leaf.applied.clear()
-                node.leaf.grad, node.leaf.read = None, False
+                node.leaf.read = False
+                self._renew(node.leaf, made)
         for node in maybe:
             if node.leaf:
                 node.leaf.made = None
+                if made is not None:
+                    self._renew(node.leaf, made)
             if node.leaf and not node.leaf.has:
                 node.leaf.has = None
                 for never in self.never.values():
                     never.discard(node.leaf)
         return tuple(filled)
+
+    def _renew(self, leaf: Leaf, made: GraphNode | None) -> None:
+        """A new gradient is added to what is there: in place, or with `create_graph` as one more operation."""
+        old = leaf.grad.node if leaf.grad is not None else None
+        if made is None:
+            leaf.grad = leaf.grad if old is not None else None
+            return
+        node = made
+        if old is not None:
+            node = self.node("AddBackward0", (made, old), (), made.place, made.stack)
+            node.loops, node.opaque = made.loops, made.opaque or old.opaque
+        leaf.grad = Tensor(None if node.opaque or not node.parents else True, node)
+        leaf.grad.grad_of = leaf
+
+
+def _blind(nodes: set[GraphNode]) -> bool:
+    """Whether there is more behind these nodes than calls of values that keep no graph."""
+    return any(n.opaque and n.given is None for n in nodes) or not any(n.given is not None for n in nodes)

@@ -12,6 +12,7 @@ from .values import Class, Dict, External, Function, List, Object, Tensor, Unkno
 
 if TYPE_CHECKING:
     from . import calls as _calls
+    from . import networks as _networks
     from . import tensors as _tensors
 
 __all__ = ["get_item", "set_item"]
@@ -48,7 +49,7 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         return owner
     if isinstance(owner, Unknown):
         if isinstance(key, (str, int)):
-            return owner.attribute(f"[{key!r}]")
+            return _networks.member(m, owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
         return Unknown(plain=owner.plain, node=owner.node)
     if owner is None:
         raise Raised("TypeError")

@@ -51,6 +51,9 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     size = length(value) if isinstance(value, (list, tuple, dict, str, set, range, bytes)) else None
     if size is not None:
         return size
+    if isinstance(value, Unknown) and isinstance(value.key, tuple) and isinstance(value.key[-1], tuple):
+        if value.key[-1][:1] == ("rank",):
+            return Unknown(value.key[-1], plain=True)
     return Unknown(("len", getattr(value, "key", id(value))), plain=True)
 
 

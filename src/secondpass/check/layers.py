@@ -114,6 +114,27 @@ def _requires_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Objec
     return args[0]
 
 
+def _train(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    _set_mode(m, args[0], args[1] if len(args) > 1 else kwargs.get("mode", True))
+    return args[0]
+
+
+def _eval(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    _set_mode(m, args[0], False)
+    return args[0]
+
+
+def _set_mode(m: Machine, owner: Object, mode: Any) -> None:
+    """`training` of a module and of all modules in it."""
+    known = m.known_truth(mode)
+    flag = mode if known is None else known
+    for _, module in modules(owner):
+        if module.attrs.get("training", module) is not flag:
+            module.attrs["training"] = flag
+            m.changes.append(module.serial)
+            m.memo.clear()  # what was remembered of modules was of the other mode
+
+
 def _self(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return args[0]
 
@@ -189,9 +210,11 @@ models(
     state_dict=_state_dict,
     load_state_dict=_load_state_dict,
     share_memory=_self,
+    train=_train,
+    eval=_eval,
     no_sync=lambda m, args, kwargs: Unknown(plain=True),
     extra_repr=lambda m, args, kwargs: "",
-    **dict.fromkeys("train eval to cuda cpu half float double bfloat16 apply compile type xpu to_empty".split(), _self),
+    **dict.fromkeys("to cuda cpu half float double bfloat16 apply compile type xpu to_empty".split(), _self),
     **{
         n: lambda m, args, kwargs: Unknown(plain=True)
         for n in "get_parameter get_submodule gradient_checkpointing_enable".split()

@@ -33,7 +33,7 @@ def fit(m: Machine, owner: Object) -> None:
         if owner.attrs.get("automatic_optimization") is not False and isinstance(loss, Tensor):
             for optimizer in optimizers[:1]:
                 call(m, get_attribute(m, optimizer, "zero_grad"), [], {})
-            backward(m, [loss], {})
+            _backward(m, owner, loss)
             for optimizer in optimizers[:1]:
                 call(m, get_attribute(m, optimizer, "step"), [], {})
         tell(m, owner, "on_train_batch_end", Unknown(), Unknown(plain=True), Unknown(plain=True))
@@ -41,6 +41,18 @@ def fit(m: Machine, owner: Object) -> None:
         tell(m, owner, "on_train_epoch_end")
 
     rounds(m, owner, step, turn)
+
+
+def _backward(m: Machine, owner: Object, loss: Tensor) -> None:
+    """The pass, as the module makes it where it has a way of its own."""
+    own = defines(owner, "backward")
+    if own is None:
+        backward(m, [loss], {})
+        return
+    names = own.node.args
+    # Once it was handed the trainer first, then the loss, the optimizer and its number.
+    before = [Unknown(plain=True)] if len(names.posonlyargs) + len(names.args) > 4 else []
+    call(m, own, [owner, *before, loss, *(Unknown(plain=True) for _ in range(2))], {})
 
 
 def _optimizers(m: Machine, owner: Object) -> list[Any]:

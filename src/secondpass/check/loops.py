@@ -2,9 +2,10 @@
 """Walking through iterables: which elements there are, and how many of them are worth looking at.
 
 NOTE [ How long a loop is walked ]
-1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over parameters or the modules of a
-   network: what is done to some of them (frozen, clipped, copied, summed up) is done to all. So is a comprehension over
-   tensors whose number is known.
+1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over tensors that gather gradients or
+   the modules of a network: what is done to some of them (frozen, clipped, copied, summed up) is done to all. So is a
+   comprehension over tensors whose number is known; and a loop, however it counts, whose turns clear or change one
+   such tensor after the other.
 2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
    second. That there are at least two turns is the one thing assumed of data.
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
@@ -26,9 +27,11 @@ from .values import Dict, List, Object, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
     from . import calls as _calls
+    from . import networks as _networks
     from . import tensors as _tensors
+    from .nodes import Leaf
 
-__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "turns", "wasted"]
+__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "touched", "turns", "wasted"]
 
 WHOLE = 6
 MANY = 400
@@ -74,8 +77,10 @@ def iterate(m: Machine, value: Any) -> Iteration:
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
     batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
-    plain, node = value.plain, value.node
-    return Iteration(_endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, node)), None)
+    plain = value.plain
+    return Iteration(
+        _endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, _networks.part(m, value))), None
+    )
 
 
 def _endless(make: Any) -> Iterator[Any]:
@@ -126,7 +131,7 @@ def _most(value: Any, counted: bool) -> int:
     if getattr(value, "kind", "") == "modules":
         return MANY
     tensors = list(_first_tensors(value))
-    return MANY if any(t.is_param for t in tensors) or (tensors and not counted) else WHOLE
+    return MANY if any(t.is_param or t.leaf is not None for t in tensors) or (tensors and not counted) else WHOLE
 
 
 def _first_tensors(value: Any) -> Iterator[Tensor]:
@@ -146,6 +151,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     loop, frame = Loop(first, lazy), m.frames[-1]
     loop.began = m.steps
     loop.whole = exact
+    loop.length = items.length
     frame.loops.append(loop)
     m.short += not exact
     try:
@@ -175,6 +181,14 @@ def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
     if 1 < modulus <= most and loop is not None and not loop.whole:
         loop.period = max(loop.period, modulus)
         at_least(m, 2 * modulus + 1)
+
+
+def touched(m: Machine, leaf: Leaf) -> None:
+    """A gradient was cleared, or a leaf changed. A loop that comes to another one in each turn comes to them all."""
+    for loop in _around(m):
+        before = loop.touched.setdefault(id(leaf), loop.turn)
+        if before == loop.turn > 1 and loop.length is not None and loop.length <= MANY:
+            loop.want = max(loop.want, loop.length + 1)
 
 
 def wasted(m: Machine) -> None:

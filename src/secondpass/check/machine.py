@@ -61,7 +61,9 @@ class Loop:
         "first",
         "jumped",
         "lazy",
+        "length",
         "period",
+        "touched",
         "turn",
         "want",
         "whole",
@@ -85,6 +87,10 @@ class Loop:
         """Whether all its turns are looked at."""
         self.jumped = False
         """Whether turns of it were left out: see `ahead`."""
+        self.length: int | None = None
+        """How many turns it has, where that can be told."""
+        self.touched: dict[int, int] = {}
+        """The leaves that it cleared or changed, by identity, and the turn in which it first did."""
         self.counters: dict[Any, Any] = {}
         """The numbers that its turns change: (container, name, turn, change)."""
 

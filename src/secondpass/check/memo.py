@@ -124,13 +124,13 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
             inputs.add(position)
         elif node.leaf is not None:
             leaves[id(node.leaf)] = node.leaf.tensor
-        elif node.number < start or node.maybe or node.opaque or node.vague:
+        elif node.number < start or node.maybe or node.opaque or node.vague or node.unsure:
             return None
         else:
             speaks = max(speaks, node, key=_weight)
             todo.extend(node.parents)
             for name, tensor, store, version in node.keeps:
-                if store.doubt or store.version != version:
+                if store.doubt > node.number or store.version != version:
                     return None
                 if id(store) in stores:
                     saves[id(store)] = (name, stores[id(store)])

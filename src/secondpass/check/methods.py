@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from .edges import edges, flatten
 from .hooks import on_tensor
-from .loops import at_least
+from .loops import at_least, touched
 from .machine import Machine
 from .passes import backward
-from .rows import CREATION
+from .rows import CREATION, NO_HISTORY, composed, row
 from .tensors import element, operate, operate_in_place, unknown_operation
 from .values import Class, Function, Native, Store, Stream, Tensor, Unknown
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from . import gradfn as _gradfn
     from . import values as _values
 
-__all__ = ["custom_function", "set_tensor_attribute", "tensor_attribute"]
+__all__ = ["custom_function", "is_method", "set_tensor_attribute", "tensor_attribute"]
 
 _PLAIN = set(
     "shape dtype device ndim layout is_cuda names itemsize nbytes is_sparse is_leaf "
@@ -37,6 +37,10 @@ _INTEGER = ("long", "int", "bool", "uint8", "int64", "int32", "short", "byte")
 
 def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
     """`tensor.name`"""
+    if name == "ndim":
+        return _rank(tensor)
+    if name == "shape":
+        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
     if name in _PLAIN:
         return Unknown(("tensor", id(tensor), name), plain=True)
     if name == "grad":
@@ -71,6 +75,13 @@ def base_name(node: ast.AST | None) -> str:
     return ast.unparse(here) if here is not None else ""
 
 
+def _rank(tensor: Tensor) -> Unknown:
+    """How many dimensions it has: what one statement makes has as many every time."""
+    node = tensor.node
+    made = (node.op, str(node.place)) if node is not None and node.place is not None else id(tensor)
+    return Unknown(("rank", made), plain=True)
+
+
 def _grad(m: Machine, tensor: Tensor) -> Any:
     leaf = tensor.leaf
     if leaf is None:
@@ -78,7 +89,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
     if leaf.has is False and not leaf.doubt:
         return None
     if leaf.has is None or leaf.doubt:
-        return Unknown()
+        return Unknown(node=leaf.grad.node if leaf.grad is not None else None)
     m.engine.look_at(leaf)
     leaf.read = True
     if leaf.grad is None:
@@ -105,6 +116,10 @@ def _method(
         return special(m, tensor, args, kwargs, node)
     if name in ("isnan", "isinf", "isfinite"):
         return Unknown(("likely", name == "isfinite", Unknown().key), plain=True)
+    if name in ("dim", "ndimension"):
+        return _rank(tensor)
+    if name == "size" and not args and not kwargs:
+        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
     if name in _FACTS:
         return Unknown(("tensor", id(tensor), name, repr(args)[:40]), plain=True)
     if name in _VALUES:
@@ -178,6 +193,8 @@ def require(m: Machine, tensor: Tensor, flag: bool | None, name: str = "") -> No
     if tensor.node is not None:
         return
     m.settings += 1
+    if tensor.leaf is not None and tensor.leaf.stands:
+        flag = None  # it stands for some that may be frozen and others that may not
     if flag is False and tensor.needs:
         m.engine.cut("frozen", "", m.place())
     tensor.needs = flag
@@ -232,6 +249,7 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
     if name == "grad":
         if tensor.leaf is None:
             return
+        touched(m, tensor.leaf)
         if value is None:
             m.engine.zero([tensor.leaf], "", m.place())
         else:
@@ -239,10 +257,18 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
     elif name == "requires_grad":
         require(m, tensor, m.known_truth(value), written(node))
     elif name == "data":
+        if tensor.leaf is not None:
+            touched(m, tensor.leaf)
         store = Store()
         store.leaf = tensor.store.leaf
         if m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place()):
             at_least(m, 5)
+
+
+def is_method(name: str) -> bool:
+    """Whether a tensor has a method of that name that is known."""
+    known = name in _SPECIAL or name in _FACTS or name in _SAME or name in _VALUES or name in NO_HISTORY
+    return known or row(name) is not None or composed(name) is not None
 
 
 def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:

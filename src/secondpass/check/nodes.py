@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..record import Gradient, Loop, Place
-from .values import Store, Tensor
+from .values import Store, Tensor, Unknown
 
 __all__ = ["GraphNode", "Leaf", "Refused", "between", "reach"]
 
@@ -21,7 +21,8 @@ class GraphNode:
     """One recorded operation."""
 
     __slots__ = (
-        "keeps", "leaf", "loops", "maybe", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack", "vague", "when"
+        "given", "keeps", "leaf", "loops", "maybe", "network", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack",
+        "unsure", "vague", "when",
     )  # fmt: skip
 
     def __init__(self, number: int, op: str, parents: tuple[GraphNode, ...], maybe: tuple[GraphNode, ...]) -> None:
@@ -38,8 +39,14 @@ class GraphNode:
         self.spent: bool | None = False
         self.opaque = False
         self.loops: tuple[Loop, ...] = ()
+        self.given: Unknown | None = None
+        """The value whose call it is: see NOTE [ Networks that are not read ] of `networks`."""
+        self.network = False
+        """Whether that value is a network for certain."""
         self.vague = False
         """Whether it is not known if it saves anything."""
+        self.unsure: frozenset[str] = frozenset()
+        """What it may have saved: only where an unknown value requires a gradient."""
 
 
 class Leaf:
@@ -47,7 +54,7 @@ class Leaf:
 
     __slots__ = (
         "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "made", "name", "node", "piled",
-        "read", "store", "tensor",
+        "read", "stands", "store", "tensor",
     )  # fmt: skip
 
     def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
@@ -71,6 +78,8 @@ class Leaf:
         """Whether the program has looked at the gradient that is there now."""
         self.grad: Tensor | None = None
         self._whole = False
+        self.stands = False
+        """Whether it stands for the parameters of a network that is not read."""
 
     def rename(self, name: str) -> None:
         """Gives it the name by which the program reaches it: `model.fc.weight`; the first one stays."""

@@ -15,6 +15,7 @@ from .values import Class, Dict, List, Object, Tensor, Unknown
 if TYPE_CHECKING:
     from . import calls as _calls
     from . import containers as _containers
+    from . import networks as _networks
     from . import tensors as _tensors
 
 __all__ = ["augmented", "binary", "compare", "unary"]
@@ -41,6 +42,7 @@ _MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     """`left op right`"""
     name, act = _BINARY[type(op)]
+    left, right = _networks.as_tensor(left), _networks.as_tensor(right)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         return _tensors.operate(m, name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):

@@ -75,12 +75,17 @@ def _renew(m: Machine, owner: Object) -> None:
         m.engine.never.get(id(owner), set()).intersection_update(leaves)
 
 
+def _missed(leaf: Leaf) -> bool:
+    """Whether it would be a fault if it never got a gradient."""
+    return bool(leaf.tensor.needs) and not leaf.doubt and not leaf.stands
+
+
 def _own(m: Machine, owner: Object) -> None:
     name = owner.hidden.get("name", "")
     numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()) if leaf.tensor.needs)
     steps = owner.hidden.get("steps", 0)
     sure = owner.hidden.get("whole", False) and not owner.loose and steps
-    never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if leaf.tensor.needs and not leaf.doubt]
+    never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if _missed(leaf)]
     bare = tuple(sorted(never, reverse=True)) if sure else None
     m.engine.owners[id(owner)] = Owner(name, numbers, bare, steps, owner.hidden.get("first"), owner.hidden.get("made"))
 
@@ -124,7 +129,7 @@ def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> Non
     m.keep.append(owner)  # its identity must not be given to another object
     if leaves is not None and (owner.loose or not owner.hidden.get("whole", False)):
         for leaf in leaves:
-            leaf.store.doubt = True
+            leaf.store.doubt = len(m.engine.nodes)
         leaves = None
     steps = owner.hidden.get("steps", 0)
     if steps < 3:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .hooks import after_pass
 from .loops import at_least, iterate
@@ -11,6 +11,9 @@ from .machine import Machine, Raised
 from .nodes import reach
 from .sight import look
 from .values import Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import networks as _networks
 
 __all__ = ["backward", "gradients", "maybe_backward"]
 
@@ -59,16 +62,7 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
         m.engine.cut("grad", "", m.place())
         found: list[Any] = [Tensor(False) for _ in goals]
     else:
-        parents = dict.fromkeys(
-            n
-            for node in walked
-            for _, kept, _, _ in node.keeps
-            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
-        )
-        node = m.engine.node("MulBackward0", parents if create else (), () if create else parents, m.place(), m.stack())
-        node.loops = m.loops()
-        node.saved = ("self",)
-        node.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
+        node = m.engine.derivative(walked, create, m.place(), m.stack(), m.loops())
         found = [Tensor(True if create and not node.opaque else None, node) for _ in goals]
     return tuple(found)
 
@@ -79,6 +73,8 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         raise Raised("TypeError")  # the flag's name of old, which PyTorch no longer knows
     retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
     m.visit()
+    if kind == "backward" and m.grad is not False:
+        _networks.establish(m, roots)
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(
@@ -108,6 +104,6 @@ def maybe_backward(m: Machine, roots: list[Any]) -> None:
     if nodes:
         certain, maybe = reach(nodes)
         m.engine._spend(set(), certain | maybe, True, True)
-        m.engine._gather(set(), certain | maybe, None)
+        m.engine._gather(set(), certain | maybe, None, m.engine.clock - 1)
         return
-    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None)
+    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None, m.engine.clock - 1)

@@ -288,6 +288,15 @@ def _namedtuple(m: Machine, args: Args, kwargs: Words) -> Any:
     return made
 
 
-@function("operator.itemgetter", "operator.attrgetter", "builtins.super", "builtins.locals")
+@function("builtins.locals")
+def _locals(m: Machine, args: Args, kwargs: Words) -> Any:
+    """What the names of the function are bound to: a copy, or those of the module themselves."""
+    frame = m.frames[-1]
+    if frame.scope.vars is frame.module.globals:
+        return _globals(m, args, kwargs)
+    return Dict({n: v for n, v in frame.scope.vars.items() if n != "\0"}, m.short)
+
+
+@function("operator.itemgetter", "operator.attrgetter", "builtins.super")
 def _unknown(m: Machine, args: Args, kwargs: Words) -> Unknown:
     return Unknown()

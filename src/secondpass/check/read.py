@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..record import Finding, Report
+from .cells import Cells
 from .files import Roots, collect, shown_name
 from .outcome import UNREADABLE
 from .sources import decode, read_source
@@ -55,10 +56,11 @@ def read(
         if os.path.isfile(file) and not (texts and os.path.abspath(file) in map(os.path.abspath, texts)):
             outcome.look(shown_name(file), read_source(file))
     findings = [f for f in outcome.findings if f.code == UNREADABLE or wanted(f, settings.select, settings.ignore)]
-    findings = [f for f in findings if not is_silenced(f, _text(f, texts or {}))]
+    cells = Cells()
+    findings = [f for f in findings if not is_silenced(f, _text(f, texts or {}, cells))]
     findings.sort(key=lambda f: (f.failed.file, f.failed.line, f.code) if f.failed else ("", 0, f.code))
     return Report(
-        tuple(_unique(findings)),
+        tuple(cells.told(f) for f in _unique(findings)),
         tool={"name": "secondpass check", "version": __version__},
         program={"paths": given, "files": len(files), "read": count},
         notes=tuple(dict.fromkeys([*notes, *outcome.notes])),
@@ -69,13 +71,15 @@ def _unique(findings: list[Finding]) -> list[Finding]:
     return list({(f.code, f.failed and (f.failed.file, f.failed.line)): f for f in findings}.values())
 
 
-def _text(finding: Finding, texts: Mapping[str, str]) -> str:
+def _text(finding: Finding, texts: Mapping[str, str], cells: Cells) -> str:
     if finding.failed is None:
         return ""
     name = finding.failed.file
     for path, text in texts.items():
         if os.path.abspath(path) == os.path.abspath(name):
             return text
+    if name.endswith(".ipynb"):
+        return cells.source(name).text
     try:
         raw = Path(name).read_bytes()
     except OSError:

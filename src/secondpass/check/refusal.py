@@ -31,7 +31,9 @@ def refusal(roots: Sequence[Tensor], nodes: list[GraphNode], certain: set[GraphN
         if node.spent is None:
             return None
         for name, _, store, version in node.keeps:
-            if store.doubt:
+            if name in node.unsure:
+                continue
+            if store.doubt > node.number:
                 return None
             if store.version != version:
                 leaf = store.leaf.node.number if store.leaf else None

@@ -13,7 +13,7 @@ from functools import cache
 
 from ..autograd.ops import OPS, Op
 
-__all__ = ["ALIASES", "CREATION", "NO_HISTORY", "composed", "row"]
+__all__ = ["ALIASES", "CREATION", "FIRST", "NO_HISTORY", "composed", "row"]
 
 
 def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:
@@ -163,6 +163,9 @@ _SIGNATURES = {
     "matmul": "self other",
     "outer": "self other",
 }
+
+FIRST = frozenset({"nll_loss"})
+"""Operations whose other outputs are for their own backward: the function of that name gives back the first one alone."""
 
 NO_HISTORY = set(
     "eq ne lt le gt ge argmax argmin argsort isnan isinf isfinite any all logical_and logical_or logical_not "

@@ -32,13 +32,13 @@ class _Look:
 
     def names(self, names: dict[str, Any], scope: str, function: str) -> None:
         # Most names are those of functions, classes and plain values: this is the hottest loop of a reading.
-        for name, value in [(n, v) for n, v in names.items() if type(v) not in _DULL]:
+        for name, value in [(n, v) for n, v in names.items() if type(v) not in _DULL or _gave(v)]:
             if name != "\0":
                 self.value(value, Path(name, scope, (), _type(value)), function, 0)  # type: ignore[arg-type]
 
     def value(self, value: Any, path: Path, function: str, depth: int) -> None:
-        if isinstance(value, Tensor):
-            if value.node is not None and value.needs is not False:
+        if isinstance(value, (Tensor, Unknown)):
+            if value.node is not None and (_gave(value) if isinstance(value, Unknown) else value.needs is not False):
                 self.found.append(Binding(self.when, path, value.node.number, value.node.spent, function))
             return
         if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
@@ -76,12 +76,17 @@ class _Look:
             self.m.engine.holdings.append(Holding(self.when, path, len(inside), tuple(inside), place=box.place))
 
 
+def _gave(value: Any) -> bool:
+    """Whether a value is what a network gave that is not read."""
+    return type(value) is Unknown and not value.plain and value.node is not None and value.node.network
+
+
 def _type(value: Any) -> str:
     if isinstance(value, Object):
         if value.cls.derives("torch.utils.data.Dataset"):
             return "Dataset"
         return str(value.cls.name)
-    return {List: "list", Dict: "dict"}.get(type(value), type(value).__name__)
+    return {List: "list", Dict: "dict", Unknown: "Tensor"}.get(type(value), type(value).__name__)
 
 
 def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:

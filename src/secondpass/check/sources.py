@@ -35,7 +35,7 @@ class Source:
         self.large = False
         """Whether it is merely too long to be anybody's training loop."""
         self.cells: list[tuple[int, int, int]] | None = None
-        """(first line of the text, cell number, line in the cell) of each cell."""
+        """(first line of the text, cell number, line in the cell) of each code cell; cells of every kind are counted."""
 
 
 def read_source(path: str) -> Source:
@@ -82,12 +82,12 @@ _MAGIC = re.compile(r"^\s*(%|!|\?|.*\?\s*$)")
 def _notebook(raw: bytes) -> Source:
     try:
         cells = json.loads(raw.decode("utf-8", "replace")).get("cells", [])
-        code = [c for c in cells if isinstance(c, dict) and c.get("cell_type") == "code"]
+        code = [(n, c) for n, c in enumerate(cells, 1) if isinstance(c, dict) and c.get("cell_type") == "code"]
     except (ValueError, AttributeError, RecursionError):
         return Source("", None, "not a notebook")
     lines: list[str] = []
     marks: list[tuple[int, int, int]] = []
-    for number, cell in enumerate(code, 1):
+    for number, cell in code:
         marks.append((len(lines) + 1, number, 1))
         lines.extend(_cell(cell.get("source", "")))
     made = parse("\n".join(lines) + "\n")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.ops import Op
 from .edges import does_need, edges, flatten, may_need
-from .loops import at_least
+from .loops import at_least, touched
 from .machine import Machine
 from .meant import meant
 from .nodes import GraphNode
-from .rows import NO_HISTORY, composed, row
+from .rows import FIRST, NO_HISTORY, composed, row
 from .values import Store, Stream, Tensor, Unknown
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> A
     found = row(name)
     if found is None:
         return unknown_operation(m, name, args, kwargs)
-    return apply_row(m, found, _inputs(m, found, args, kwargs))
+    made = apply_row(m, found, _inputs(m, found, args, kwargs))
+    return made[0] if found.name in FIRST and isinstance(made, tuple) else made
 
 
 def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
@@ -127,6 +128,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     node.saved = op.saved(names) if op.edges else ()
     alone = [sure] if sure else [{n} for n in names]
     node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
+    certainly = set(node.saved).intersection(*(op.saved(s) for s in alone))
+    node.unsure = frozenset(node.saved) - certainly
     made = _result(op, node, needs, first)
     node.keeps = tuple(_kept(op, node.saved, inputs, made))
     return made
@@ -199,9 +202,12 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     """`tensor.name_(...)` and `tensor op= ...`"""
     if tensor.grad_of is not None:
         if name in ("zero", "fill", "mul") and (name == "zero" or (args and args[0] == 0)):
+            touched(m, tensor.grad_of)
             m.engine.zero([tensor.grad_of], "", m.place())
         return tensor
     store = tensor.store
+    if store.leaf is not None:
+        touched(m, store.leaf)
     how = "[...] =" if name == "copy_" and tensor.base is not None else name if name.endswith("_") else f"{name}_"
     records = m.grad is not False
     values: list[Any] = []

@@ -95,15 +95,16 @@ def _tensor(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
 
 @function("torch.autograd.Variable")
 def _variable(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    first = args[0] if args else Unknown()
-    flag = m.known_truth(kwargs.get("requires_grad", False))
-    if isinstance(first, Tensor) and first.node is not None:
-        return first
-    if isinstance(first, (Tensor, Unknown)) and flag is False:
-        return first if isinstance(first, Tensor) else Tensor(False if first.plain else None, first.node)
-    made = Tensor(flag)
+    """The memory of a tensor without its history: a new leaf, whatever went in."""
+    first = args[0] if args else kwargs.get("data", Unknown())
+    flag = m.known_truth(kwargs.get("requires_grad", args[1] if len(args) > 1 else False))
+    if m.grad and isinstance(first, Tensor) and first.needs and first.leaf is None:
+        m.engine.cut("wrap", first.name, m.place())
+    made = Tensor(flag, None, first.store if isinstance(first, Tensor) and flag is False else None)
     if flag is not False:
         m.engine.leaf(made)
+    elif isinstance(first, Tensor):
+        made.exact, made.base = first.exact, first.base
     return made
 
 

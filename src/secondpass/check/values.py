@@ -44,7 +44,7 @@ serials = count()
 class Unknown:
     """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
 
-    __slots__ = ("key", "memo", "node", "owner", "plain")
+    __slots__ = ("instance", "key", "memo", "network", "node", "owner", "plain")
     _count = 0
 
     def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
@@ -56,6 +56,10 @@ class Unknown:
         self.node = node
         self.memo: dict[str, Unknown] | None = None
         self.owner: Unknown | None = None
+        self.instance = False
+        """Whether it is a value that the program was given: an argument, what a library or a factory made."""
+        self.network: Tensor | None = None
+        """The parameter that stands for all parameters of the network that it is."""
 
     @classmethod
     def reset(cls) -> None:
@@ -81,7 +85,8 @@ class Store:
     def __init__(self) -> None:
         self.serial = next(serials)
         self.version = 0
-        self.doubt = False
+        self.doubt = 0
+        """How many nodes there were when it was last changed, perhaps."""
         self.leaf: Leaf | None = None
         self.writer: Any = None
 

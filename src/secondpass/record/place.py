@@ -10,12 +10,18 @@ __all__ = ["Place"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file, a 1-based line, and the function around it."""
+    """A file, a 1-based line (in a notebook: of its cell), and the function around it."""
 
     file: str
     line: int
     function: str = ""
+    cell: int | None = None
+    """In a notebook: the number of the cell, from 1, cells of every kind counted."""
+
+    @property
+    def where(self) -> str:
+        """`train.py:41`, or `train.ipynb:cell 3:4`."""
+        return f"{self.file}:{self.line}" if self.cell is None else f"{self.file}:cell {self.cell}:{self.line}"
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}"
-        return f"{where} in {self.function}" if self.function else where
+        return f"{self.where} in {self.function}" if self.function else self.where

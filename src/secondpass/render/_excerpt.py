@@ -32,10 +32,10 @@ class _Mark:
 
 
 def excerpts(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
-    """One block per file and function, in the order in which things happened."""
-    blocks: dict[tuple[str, str], list[_Mark]] = {}
+    """One block per file (in a notebook: cell) and function, in the order in which things happened."""
+    blocks: dict[tuple[str, int | None, str], list[_Mark]] = {}
     for mark in _marks(finding):
-        blocks.setdefault((mark.place.file, mark.place.function), []).append(mark)
+        blocks.setdefault((mark.place.file, mark.place.cell, mark.place.function), []).append(mark)
     for marks in blocks.values():
         yield from _block(finding, marks, width, sources)
 
@@ -63,14 +63,14 @@ def _block(finding: Finding, marks: list[_Mark], width: int, sources: Sources) -
     first = marks[0].place
     pointed = next((m.place for m in marks if m.place == finding.failed), first)
     inside = "" if first.function in ("", "<module>") else f" in {first.function}"
-    yield Line(((f"    --> {pointed.file}:{pointed.line}{inside}", "dim"),))
+    yield Line(((f"    --> {pointed.where}{inside}", "dim"),))
     by_line: dict[int, list[_Mark]] = {}
     for mark in marks:
         by_line.setdefault(mark.place.line, []).append(mark)
-    texts = {number: sources.line(first.file, number) for number in by_line}
+    texts = {number: sources.line(first.file, number, first.cell) for number in by_line}
     loop = _loop_header(finding, marks)
     if loop is not None:
-        texts[loop] = sources.line(first.file, loop)
+        texts[loop] = sources.line(first.file, loop, first.cell)
     known = [t for t in texts.values() if t]
     margin = min((len(t) - len(t.lstrip()) for t in known), default=0)
     for number in sorted(texts):
@@ -85,7 +85,8 @@ def _block(finding: Finding, marks: list[_Mark], width: int, sources: Sources) -
 def _loop_header(finding: Finding, marks: list[_Mark]) -> int | None:
     """The line of the loop that separates the iterations, when it stands above the places shown."""
     loop = finding.facts.get("loop")
-    if not isinstance(loop, dict) or loop.get("file") != marks[0].place.file:
+    first = marks[0].place
+    if not isinstance(loop, dict) or (loop.get("file"), loop.get("cell")) != (first.file, first.cell):
         return None
     line, lines = loop.get("line"), [m.place.line for m in marks]
     return line if isinstance(line, int) and line < max(lines) and line not in lines else None

@@ -24,7 +24,7 @@ def remedies(finding: Finding, width: int, sources: Sources) -> Iterator[Line]:
     if not finding.remedies:
         return
     best, *others = finding.remedies
-    where = f" ({best.place.file}:{best.place.line})" if best.place and not (best.edits or best.diff) else ""
+    where = f" ({best.place.where})" if best.place and not (best.edits or best.diff) else ""
     yield from wrap(_sentence(best.title) + where, width, label="fix" if best.safe else "try", style="strong")
     rows = list(_edits(best.edits, width, sources) if best.edits else _diff(best.diff))
     yield from rows[:_MOST]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ def _place(entry: Mapping[str, Any]) -> Place | None:
 def _where(place: Place | None, one_file: bool) -> str:
     if place is None:
         return ""
-    return f"line {place.line}" if one_file else f"{Path(place.file).name}:{place.line}"
+    if not one_file:
+        return replace(place, file=Path(place.file).name).where
+    return f"line {place.line}" if place.cell is None else f"cell {place.cell} line {place.line}"
 
 
 def _outcome(entry: Mapping[str, Any]) -> str:

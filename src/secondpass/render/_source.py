@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import re
 import tokenize
@@ -19,15 +20,17 @@ class Sources:
         self._texts = texts or {}
         self._read = lru_cache(maxsize=None)(self._lines)
 
-    def line(self, file: str, number: int) -> str | None:
-        """The line without its end, tabs expanded; None where it cannot be read."""
-        lines = self._read(file)
+    def line(self, file: str, number: int, cell: int | None = None) -> str | None:
+        """The line (in a notebook: of a cell) without its end, tabs expanded; None where it cannot be read."""
+        lines = self._read(file, cell)
         if not 1 <= number <= len(lines):
             return None
         return lines[number - 1].expandtabs(8).rstrip()
 
-    def _lines(self, file: str) -> list[str]:
+    def _lines(self, file: str, cell: int | None) -> list[str]:
         text = self._texts.get(file)
+        if cell is not None:
+            return _cell_lines(file, cell)
         if text is None:
             try:
                 with tokenize.open(file) as stream:  # honours the file's own coding line
@@ -35,6 +38,15 @@ class Sources:
             except (OSError, SyntaxError, UnicodeError):
                 return linecache.getlines(file)  # cells of a notebook are there, though on no disk
         return text.splitlines()
+
+
+def _cell_lines(file: str, cell: int) -> list[str]:
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            source = json.load(stream)["cells"][cell - 1]["source"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return (source if isinstance(source, str) else "".join(map(str, source))).splitlines()
 
 
 def span_of_code(line: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ def render(report: Report) -> str:
     lines = []
     for finding in report.findings:
         place = finding.failed
-        where = f"{place.file}:{place.line}:" if place is not None else "-:"
+        where = f"{place.where}:" if place is not None else "-:"
         star = " [*]" if any(r.safe and r.edits for r in finding.remedies[:1]) else ""
         lines.append(f"{where} {finding.code}{star} {finding.message}\n")
     return "".join(lines)

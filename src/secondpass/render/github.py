@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ..record import Report
+from ._cell import row, told
 
 __all__ = ["render"]
 
@@ -21,8 +22,8 @@ def render(report: Report) -> str:
     lines = []
     for finding in report.findings:
         place = finding.failed
-        where = f",file={_property(place.file)},line={place.line}" if place is not None else ""
+        where = f",file={_property(place.file)},line={row(place)}" if place is not None else ""
         title = _property(f"secondpass ({finding.code})")
-        text = finding.message + (f" Remedy: {finding.remedies[0].title}." if finding.remedies else "")
+        text = told(finding.message, place) + (f" Remedy: {finding.remedies[0].title}." if finding.remedies else "")
         lines.append(f"::{finding.severity} title={title}{where}::{_data(text)}\n")
     return "".join(lines)

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..record import Finding, Report
+from ._cell import row, told
 
 __all__ = ["render"]
 
@@ -21,14 +22,14 @@ def render(report: Report) -> str:
 
 def _entry(finding: Finding, seen: dict[str, int]) -> dict[str, Any]:
     file = PurePath(finding.failed.file).as_posix() if finding.failed is not None else ""
-    line = finding.failed.line if finding.failed is not None else 1
+    line = row(finding.failed) if finding.failed is not None else 1
     # The same finding must keep its fingerprint when lines above it come and go.
     base = f"{finding.code}:{file}:{finding.message}"
     seen[base] = seen.get(base, 0) + 1
     return {
         "type": "issue",
         "check_name": finding.code,
-        "description": finding.message,
+        "description": told(finding.message, finding.failed),
         "categories": ["Bug Risk"],
         "severity": "major" if finding.severity == "error" else "minor",
         "fingerprint": hashlib.sha256(f"{base}:{seen[base]}".encode()).hexdigest()[:32],

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ..causes import find
 from ..record import Edit, Finding, Place, Remedy, Report
+from ._cell import row, told
 
 __all__ = ["render"]
 
@@ -62,7 +63,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": "error" if finding.severity == "error" else "warning",
-        "message": {"text": finding.message},
+        "message": {"text": told(finding.message, finding.failed)},
         "locations": [_location(finding.failed)] if finding.failed is not None else [],
         "partialFingerprints": {"secondpass/v1": f"{finding.code}:{finding.carrier.name if finding.carrier else ''}"},
     }
@@ -87,12 +88,12 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 def _location(place: Place, text: str = "") -> dict[str, Any]:
     made: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": _uri(place.file)}, "region": {"startLine": place.line}}
+        "physicalLocation": {"artifactLocation": {"uri": _uri(place.file)}, "region": {"startLine": row(place)}}
     }
     if place.function:
         made["logicalLocations"] = [{"name": place.function, "kind": "function"}]
     if text:
-        made["message"] = {"text": text}
+        made["message"] = {"text": told(text, place)}
     return made
 
 

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must be known before anything is said: programs that differ in one fact, and what that fact decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_interpreter import codes
+
+THROUGH_A_GRADIENT = """
+    import torch
+    a = torch.tensor(2.0, requires_grad=True)
+    b = torch.tensor(2.0, requires_grad=True)
+    ((1 - a) ** 2).backward(create_graph={create})
+    one, two = a - 0.1 * {gradient}, b - 0.1 * {gradient}
+    a.grad = None
+    ((1 - one) ** 2).backward({first})
+    ((1 - two) ** 2).backward({second})
+"""
+
+
+@pytest.mark.parametrize(
+    ("create", "gradient", "first", "second", "found"),
+    [
+        (True, "a.grad", "retain_graph=True", "", []),
+        (True, "a.grad.clone()", "retain_graph=True", "", []),
+        (True, "a.grad", "retain_graph=True", "retain_graph=True", ["SP402"]),
+        (True, "a.grad", "", "", ["SP102"]),
+        (True, "a.grad.detach()", "retain_graph=True", "", ["SP402"]),
+        (False, "a.grad", "retain_graph=True", "", ["SP402"]),
+    ],
+)
+def test_a_gradient_made_with_create_graph_has_history(
+    tmp_path: Path, create: bool, gradient: str, first: str, second: str, found: list[str]
+) -> None:
+    body = THROUGH_A_GRADIENT.format(create=create, gradient=gradient, first=first, second=second)
+    assert codes(tmp_path, body, "") == found
+
+
+def test_a_later_pass_adds_to_a_gradient_that_keeps_its_history(tmp_path: Path) -> None:
+    body = """
+        import torch
+        a = torch.tensor(2.0, requires_grad=True)
+        (a ** 3).backward(create_graph=True)
+        (a ** 2).backward()
+        one, two = a.grad * 2, a.grad * 3
+        a.grad = None
+        one.backward(retain_graph=True)
+        two.backward()
+    """
+    assert codes(tmp_path, body, "") == []
+
+
+REWRAPPED = """
+    from torch.autograd import Variable
+    other = nn.Linear(3, 3)
+    opt_other = torch.optim.SGD(other.parameters(), lr=0.1)
+    for x in torch.randn(9, 4, 3):
+        made = other(x).exp()
+        opt.zero_grad()
+        net({given}).exp().mean().backward()
+        opt.step()
+        opt_other.zero_grad()
+        made.mean().backward()
+        opt_other.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("made", ["SP106"]),
+        ("made.detach()", []),
+        ("Variable(made, requires_grad=True)", []),
+        ("Variable(0.5 * made, True)", []),
+        ("Variable(made)", []),
+        ("torch.autograd.Variable(data=made, requires_grad=False)", []),
+    ],
+)
+def test_a_variable_is_a_new_leaf(tmp_path: Path, given: str, found: list[str]) -> None:
+    assert codes(tmp_path, REWRAPPED.format(given=given)) == found
+
+
+def test_a_loss_in_a_variable_has_lost_its_history(tmp_path: Path) -> None:
+    body = """
+        from torch.autograd import Variable
+        for x in torch.randn(9, 4, 3):
+            loss = Variable(net(x).pow(2).mean())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP301"]
+
+
+EIGHT = """
+    import torch
+    def leaf():
+        return torch.randn(3, requires_grad=True)
+    held = [leaf(), leaf(), leaf(), leaf(), leaf(), leaf(), leaf(), leaf()]
+    named = dict(zip("abcdefgh", held))
+    class Box:
+        def __init__(self, held):
+            self.weight = held
+    boxes = [Box(t) for t in held]
+    solver = torch.optim.SGD(held, lr=0.1)
+    for turn in range(1000):
+        loss = sum(t.pow(2).sum() for t in held)
+        loss.backward()
+        solver.step()
+        for {what}:
+            {act}
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "act", "found"),
+    [
+        ("t in held", "t.grad = None", []),
+        ("t in held", "t.grad.zero_()", []),
+        ("name, t in named.items()", "t.grad = None", []),
+        ("i in range(len(held))", "held[i].grad = None", []),
+        ("i in range(8)", "held[i].grad.data.zero_()", []),
+        ("box in boxes", "box.weight.grad = None", []),
+        ("name in list(named)", "named[name].grad = None", []),
+        ("t in held[:4]", "t.grad = None", ["SP403"]),
+        ("i in range(8)", "held[0].grad = None", ["SP403"]),
+        ("t in held", "t.grad", ["SP403"]),
+    ],
+)
+def test_a_list_of_known_length_is_walked_to_its_end(tmp_path: Path, what: str, act: str, found: list[str]) -> None:
+    assert codes(tmp_path, EIGHT.format(what=what, act=act), "") == found
+
+
+PARTNER = """
+    from elsewhere import fetch
+    for x in torch.randn(9, 4, 3):
+        made = net(x).{op}
+        partner = {partner}
+        loss = ({product}).mean()
+        made += 1
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "partner", "product", "found"),
+    [
+        ("pow(2)", "fetch(x)", "made * partner", []),
+        ("pow(2)", "fetch(x)", "torch.mul(partner, made)", []),
+        ("pow(2)", "fetch(x)", "made / partner", []),
+        ("pow(2)", "torch.ones(3)", "made * partner", []),
+        ("pow(2)", "torch.ones(3, requires_grad=True)", "made * partner", ["SP202"]),
+        ("exp()", "fetch(x)", "made * partner", ["SP202"]),
+        ("pow(2)", "fetch(x)", "made * made", ["SP202"]),
+    ],
+)
+def test_an_unknown_partner_may_not_have_been_worth_saving(
+    tmp_path: Path, op: str, partner: str, product: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, PARTNER.format(op=op, partner=partner, product=product)) == found
+
+
+PAIRS = """
+    for x in torch.randn(9, 4, 3):
+        value = net(x)
+        parts = {{}}
+        parts.update({given})
+        total = torch.tensor(0.0)
+        for _, part in parts.items():
+            total = total + part
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ('[("size", value.mean()), ("hits", (value <= 0).float().mean())]', []),
+        ('(["hits", (value <= 0).float().mean()], ["size", value.mean()])', []),
+        ('zip(["size", "hits"], [value.mean(), (value <= 0).float().mean()])', []),
+        ("((str(i), v) for i, v in enumerate(value))", []),
+        ("{'size': value.mean()}", []),
+        ("__import__('elsewhere').parts(value)", []),
+        ('[("size", value.detach().mean()), ("hits", (value <= 0).float().mean())]', ["SP301"]),
+    ],
+)
+def test_a_dict_takes_pairs(tmp_path: Path, given: str, found: list[str]) -> None:
+    assert codes(tmp_path, PAIRS.format(given=given)) == found
+
+
+MODES = """
+    def epoch():
+        for x in torch.randn(9, 4, 3):
+            loss = model(x).pow(2).mean()
+            if {test}:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        epoch()
+        with torch.no_grad():
+            {switch}
+            epoch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "switch", "found"),
+    [
+        ("model.training", "model.eval()", []),
+        ("model.training", "model.train(False)", []),
+        ("model[1].training", "model.eval()", []),
+        ("model[1].training", "model.train(mode=False)", []),
+        ("model.training", "model[1].eval()", ["SP301"]),
+        ("model.training", "pass", ["SP301"]),
+        ("True", "model.eval()", ["SP301"]),
+    ],
+)
+def test_training_follows_train_and_eval(tmp_path: Path, test: str, switch: str, found: list[str]) -> None:
+    assert codes(tmp_path, MODES.format(test=test, switch=switch)) == found
+
+
+FOLLOWED = """
+    seed = torch.randn(2, 2, requires_grad=True)
+    seed.pow(2).mean().backward()
+    crit = {crit}
+    for x, y in zip(torch.randn(9, 4, 3), torch.zeros(9, 4).long()):
+        loss = {loss}
+        opt.zero_grad()
+        loss.backward({how})
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("crit", "loss", "how", "found"),
+    [
+        ("nn.NLLLoss()", "crit(F.log_softmax(net(x), 1), y)", "", []),
+        ("F.nll_loss", "crit(F.log_softmax(net(x), 1), y)", "", []),
+        ("nn.NLLLoss()", "crit(F.log_softmax(net(x), 1), y)", "retain_graph=True", ["SP402"]),
+        ("nn.NLLLoss()", "crit(F.log_softmax(nn.Linear(3, 3)(x), 1), y)", "", ["SP406"]),
+    ],
+)
+def test_a_loss_is_one_tensor(tmp_path: Path, crit: str, loss: str, how: str, found: list[str]) -> None:
+    assert codes(tmp_path, FOLLOWED.format(crit=crit, loss=loss, how=how)) == found
+
+
+def test_a_pass_that_cannot_be_told_may_reach_every_parameter(tmp_path: Path) -> None:
+    body = """
+        seed = torch.randn(2, 2, requires_grad=True)
+        seed.pow(2).mean().backward()
+        for x in torch.randn(9, 4, 3):
+            opt.zero_grad()
+            net(x).max(1).backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+RANK = """
+    given = torch.zeros(1, 3)
+    for x in torch.randn(9, 1, 3):
+        h = torch.tanh(net(x) + given)
+        given = h
+        if {test}:
+            given = given.{act}
+        opt.zero_grad()
+        h.sum().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "act", "found"),
+    [
+        ("len(given.size()) == 2", "unsqueeze(0)", ["SP103"]),
+        ("len(given.shape) == 2", "unsqueeze(0)", ["SP103"]),
+        ("given.dim() < 3", "unsqueeze(0)", ["SP103"]),
+        ("given.ndim == 2", "view(1, 3)", ["SP103"]),
+        ("given.dim() == 2", "detach()", []),
+    ],
+)
+def test_what_one_statement_makes_has_one_rank(tmp_path: Path, test: str, act: str, found: list[str]) -> None:
+    assert codes(tmp_path, RANK.format(test=test, act=act)) == found
+
+
+def test_answers_do_not_hang_on_where_objects_lie_in_memory() -> None:
+    from secondpass.check.decide import Policy
+
+    asked = [[Policy(name).answer(("tensor", number, "size")) for number in (id(object()), 140_000_000_000_000)]
+             for name in ("mixed", "other")]  # fmt: skip
+    assert all(one == two for one, two in asked)

@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from ..causes import CAUSES, Cause, find
+from .. import causes
+from ..causes import Cause, find
 from ..record import Finding, Report
 from ..render import color_for
 
@@ -48,7 +49,7 @@ def command(cause: str | None, as_json: bool, why: str | None) -> None:
         click.echo(json.dumps(reasons, indent=2) if as_json else _reasons(reasons))
         return
     if cause is None:
-        everything = CAUSES.values()
+        everything = causes.CAUSES.values()
         text = json.dumps([_plain(c) for c in everything], indent=2) if as_json else _listed(everything)
         click.echo(text)
         return
@@ -118,9 +119,9 @@ def _titled(cause: Cause) -> str:
     return f"# {cause.code} {cause.name}\n\n{cause.page}"
 
 
-def _listed(causes: Iterable[Cause]) -> str:
+def _listed(some: Iterable[Cause]) -> str:
     rows = []
-    for cause in causes:
+    for cause in some:
         head = f"{cause.code}  {cause.name}".ljust(len(_INDENT))
         rows.append(textwrap.fill(cause.title, _WIDTH, initial_indent=head, subsequent_indent=_INDENT))
     return "\n".join([*rows, "", "`secondpass explain NAME` (or the code) prints the page of one."])
@@ -129,8 +130,8 @@ def _listed(causes: Iterable[Cause]) -> str:
 def _unknown(word: str) -> str:
     """What to say about a word that is no cause, with those that it may have meant."""
     key = word.strip().lower().replace("_", "-")
-    words = {w: c for c in CAUSES.values() for w in (*c.name.split("-"), c.name, c.code.lower())}
-    containing = [c for c in CAUSES.values() if len(key) > 2 and key in c.name]
+    words = {w: c for c in causes.CAUSES.values() for w in (*c.name.split("-"), c.name, c.code.lower())}
+    containing = [c for c in causes.CAUSES.values() if len(key) > 2 and key in c.name]
     near = [words[w] for w in difflib.get_close_matches(key, words, n=5)]
     meant = list(dict.fromkeys(f"{c.name} ({c.code})" for c in containing or near))[:3]
     hint = f"Did you mean {' or '.join(meant)}?" if meant else "`secondpass explain` lists all of them."

@@ -135,9 +135,21 @@ class Trace:
             walk.retain, walk.create, place(walk.spot), places, frozenset(numbers), "failed" if error else "ok",
             kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested, direct=True,
             recording=recording, found=found, filled=filled, versions=versions, number=number,
+            behind=self._behind(walk) if walk.kind == "grad" else None,
         ))  # fmt: skip
         if error is not None:
             self._fail(error, when)
+
+    def _behind(self, walk: Any) -> frozenset[int]:
+        """The leaves behind the roots of a walk, those that it did not go to included."""
+        seen: set[Any] = set()
+        todo = [n for n, _ in walk.roots]
+        while todo:
+            node = todo.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                todo += [n for n, _ in node.next_functions]
+        return frozenset(self._number(n) for n in seen if isinstance(n, AccumulateGrad))
 
     def failed(self, kind: Literal["backward", "grad"], error: BaseException) -> None:
         """A pass could not even begin, or did not find what it was asked for."""

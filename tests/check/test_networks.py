@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from secondpass.check import Settings, read
+from secondpass.remedies import attach
 
 from .test_interpreter import codes
 
@@ -272,3 +273,24 @@ def test_locals_are_the_names_of_the_function(tmp_path: Path, test: str, expecte
         learn()
     """
     assert codes(tmp_path, body) == expected
+
+
+def test_what_rests_on_the_inside_of_a_network_is_likely_and_not_repaired_unasked(tmp_path: Path) -> None:
+    text = """
+        import torch
+
+        def train(model, optimizer, loader):
+            state = torch.zeros(1, 4, 8)
+            for x, y in loader:
+                out, state = model(x, state)
+                loss = torch.nn.functional.cross_entropy(out, y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+    [finding] = read([tmp_path], Settings(jobs=1)).findings
+    assert (finding.code, finding.sure) == ("SP103", False)
+    repaired = attach(finding, sources={finding.failed.file: textwrap.dedent(text)})
+    assert repaired.remedies[0].edits
+    assert not repaired.remedies[0].safe

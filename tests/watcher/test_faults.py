@@ -203,3 +203,22 @@ def test_edits_are_worked_out_when_somebody_reads(monkeypatch, capsys):
     with pytest.raises(RuntimeError) as caught, secondpass.watch():
         train(True)
     assert "+ state = state.detach()" in "".join(caught.value.__notes__).replace("       +", "+")
+
+
+def test_hooks_of_others_around_ours(monkeypatch):
+    """Somebody wraps our hook, and we come and go: no hook calls itself, and ours does nothing any more."""
+    import sys
+
+    seen = []
+    monkeypatch.setattr(sys, "excepthook", lambda *args: seen.append("first"))
+    secondpass.install()
+    ours = sys.excepthook
+    theirs = lambda *args: (seen.append("theirs"), ours(*args))  # noqa: E731
+    sys.excepthook = theirs
+    secondpass.uninstall()
+    assert sys.excepthook is theirs
+    secondpass.install()
+    sys.excepthook(ValueError, ValueError("x"), None)
+    assert seen == ["theirs", "first"]
+    secondpass.uninstall()
+    assert sys.excepthook is theirs

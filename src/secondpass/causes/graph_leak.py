@@ -134,7 +134,8 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
     place, written = filled_at(trace, growth)
     shown = written or growth.name
     many = f"{growth.most} {'iterations deep' if growth.running else 'tensors with history'} when last seen"
-    message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step."
+    until = ", until it is begun anew" if growth.begins_anew else ""
+    message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step{until}."
     remedies = _remedies(shown, place, growth.single)
     if growth.hooks:
         message = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..causes import diagnose
@@ -41,6 +41,8 @@ class Reading:
     """Whether it came to the program's end, or to a failure."""
     asked: int = 0
     passes: int = 0
+    unread: set[Place | None] = field(default_factory=set)
+    """Where networks that are not read were called: they may detach their state, or keep one, inside."""
 
 
 def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
@@ -55,6 +57,7 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
     except (Exhausted, RecursionError):
         whole = False
     made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
+    made.unread = {n.place for n in m.engine.nodes if n.given is not None}
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
         found = diagnose(trace(m, sources, ended))
@@ -87,9 +90,17 @@ def read_program(
     for reading in readings:
         for finding in reading.findings:
             if finding.sure and all(_agrees(finding, reading, other) for other in readings if other is not reading):
-                certain.setdefault(_identity(finding), finding)
+                certain.setdefault(_identity(finding), _qualified(finding, reading))
     called = set().union(*(r.called for r in readings))
     return tuple(certain.values()), called, set().union(*(r.files for r in readings))
+
+
+def _qualified(finding: Finding, reading: Reading) -> Finding:
+    """What rests on the inside of a network that is not read is likely, and its repair nobody's to make unasked."""
+    inside = finding.cause in ("carried-state", "stored-history") and finding.built in reading.unread
+    if inside or (finding.cause == "needless-retain" and reading.unread):
+        return replace(finding, sure=False)
+    return finding
 
 
 def _identity(finding: Finding) -> tuple[Any, ...]:

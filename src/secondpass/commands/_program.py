@@ -23,7 +23,8 @@ from typing import Any
 
 import click
 
-from ..record import Report, to_plain
+from ..record import Report, Trace, to_plain
+from ..session import adopt
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
 from ._ending import die_of_interrupt, show, without_ours
@@ -53,6 +54,7 @@ class Program:
         self.log = Log()
         self.lines = lines
         self.session: Any = None
+        self.trace = Trace()
         self.finder: Finder | None = None
         self.pid = os.getpid()
 
@@ -177,11 +179,12 @@ class Program:
             if reason:
                 print(f"secondpass: {reason}; the program runs unwatched", file=sys.stderr)
                 return
-            from ..session import adopt
             from ..session.session import Session
 
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
+            if self.trace_file:
+                self.session.on_trace = self._observed
             self.session.start()
             adopt(self.session)
             self._write_proof_lines()
@@ -213,6 +216,9 @@ class Program:
         sys.stderr.flush()
         os._exit(0)
 
+    def _observed(self, trace: Trace) -> None:
+        self.trace = trace
+
     def _raised(self, error: BaseException) -> Any:
         if self.session is not None:
             self.session.raised(error)
@@ -225,6 +231,7 @@ class Program:
             try:
                 self.session.finish(ended=ended)
                 self.session.stop()
+                adopt(None)
                 report = self.session.report(self._about(status))
                 if not self.quiet:
                     self._say(report)
@@ -232,8 +239,8 @@ class Program:
                 print(f"secondpass: no report: {type(error).__name__}: {error}", file=sys.stderr)
         if self.json_file:
             _write(self.json_file, report.to_json())
-        if self.trace_file and self.session is not None:
-            _write(self.trace_file, json.dumps(to_plain(self.session.trace)))
+        if self.trace_file:
+            _write(self.trace_file, json.dumps(to_plain(self.trace)))
 
     def _say(self, report: Report) -> None:
         """What the user's exception has not already said."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +37,8 @@ def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] |
         return dataclasses.replace(finding, remedies=tuple(out))
     except Exception:
         # A message without a patch is still a message; this runs while somebody else's program is failing.
+        if os.environ.get("SECONDPASS_DEBUG"):
+            raise
         return finding
 
 
@@ -88,13 +91,15 @@ def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy
         except StopIteration:
             return
         except Exception:  # one form that we cannot write must not take the others with it
+            if os.environ.get("SECONDPASS_DEBUG"):
+                raise
             return
-        found = _written(way, remedy)
+        found = _written(way, remedy, finding.sure)
         if found:
             yield found
 
 
-def _written(way: Way, remedy: Remedy) -> Remedy | None:
+def _written(way: Way, remedy: Remedy, sure: bool) -> Remedy | None:
     try:
         new = way.patch.result()
     except ValueError:
@@ -109,5 +114,10 @@ def _written(way: Way, remedy: Remedy) -> Remedy | None:
             return None
     edits = tuple(e for file in sorted(new) for e in edits_of(file, old[file], new[file]))
     return dataclasses.replace(
-        remedy, title=way.title or remedy.title, safe=way.safe, why=way.why, edits=edits, diff=diff_of(old, new)
+        remedy,
+        title=way.title or remedy.title,
+        safe=way.safe and sure,
+        why=way.why,
+        edits=edits,
+        diff=diff_of(old, new),
     )

@@ -27,7 +27,9 @@ __all__ = ["explain", "install", "uninstall", "watch"]
 class _Installed:
     session: Session | None = None
     adopted = False
-    hook: Callable[..., Any] = sys.__excepthook__
+    hook: Callable[..., Any] | None = None
+    """What we have put in the place of `sys.excepthook`."""
+    plain: Callable[..., Any] = sys.__excepthook__
 
 
 def install() -> Session:
@@ -41,7 +43,8 @@ def install() -> Session:
         _Installed.session = Session()
         _Installed.session.start()
         atexit.register(_at_exit)
-        _Installed.hook, sys.excepthook = sys.excepthook, _excepthook
+        _Installed.plain, _Installed.hook = sys.excepthook, _reading(sys.excepthook)
+        sys.excepthook = _Installed.hook
     return _Installed.session
 
 
@@ -54,17 +57,22 @@ def uninstall() -> None:
     """Stops watching and restores every name that was patched."""
     if _Installed.session is not None and not _Installed.adopted:
         atexit.unregister(_at_exit)
-        if sys.excepthook is _excepthook:
-            sys.excepthook = _Installed.hook
+        if sys.excepthook is _Installed.hook:  # somebody who came later calls it on: then it stays, and does nothing
+            sys.excepthook = _Installed.plain
         _Installed.session.stop()
         _Installed.session = None
 
 
-def _excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Nobody has caught it: now its notes are read."""
-    if _Installed.session is not None:
-        _Installed.session.raised(error)
-    _Installed.hook(kind, error, traceback)
+def _reading(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook for exceptions that nobody has caught: now their notes are read."""
+    session = _Installed.session
+
+    def excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if session is not None and session is _Installed.session:
+            session.raised(error)
+        plain(kind, error, traceback)
+
+    return excepthook
 
 
 def _at_exit() -> None:
@@ -99,7 +107,8 @@ class watch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            self.session.raised(error) if error is not None else None
+            if error is not None:
+                self.session.raised(error)
             self.session.finish(ended=error is None)
         finally:
             self.session.stop()

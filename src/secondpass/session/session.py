@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,18 @@ __all__ = ["Session", "note_of", "with_edits"]
 _EXPLAINED = 20
 
 
+class _Told:
+    """A finding that an exception's note tells of. Its edits are worked out when somebody reads them: that takes long, and
+    the program may catch the exception and go on."""
+
+    def __init__(self, finding: Finding, sources: dict[str, str], note: str) -> None:
+        self.finding, self.sources, self.note = finding, sources, note
+
+    @cached_property
+    def whole(self) -> Finding:
+        return with_edits(self.finding, self.sources)
+
+
 class Session:
     """What `install`, `watch` and `secondpass run` have in common."""
 
@@ -37,19 +51,13 @@ class Session:
         self.watcher.on_failure = self._explain
         self.watcher.on_pass = self._went_on
         self.silent: list[Finding] = []
-        self.trace: Trace | None = None
-        """What the last judgement rests on."""
+        self.on_trace: Callable[[Trace], None] = lambda trace: None
+        """Hears of every trace that is judged."""
         self._explained: set[int] = set()
-        self._open: list[Finding] = []
+        self._open: list[_Told] = []
         """What the last failed pass gave, until it shows whether the program caught the error."""
-        self._notes: list[str] = []
-        """The notes that its exception got. They tell of no edits yet: see `complete`."""
-        self._sources: dict[str, str] = {}
-        self._edited: dict[int, Finding] = {}
-        self._swallowed: dict[Place | None, tuple[Finding, int]] = {}
+        self._swallowed: dict[Place | None, tuple[_Told, int]] = {}
         """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
-        self._caught: dict[int, tuple[Finding, dict[str, str]]] = {}
-        """Those findings, with the sources that their edits are worked out from."""
 
     def start(self) -> None:
         if self.watcher.log is not None:
@@ -84,47 +92,38 @@ class Session:
             failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
 
     def _conclude(self, trace: Trace, error: BaseException) -> None:
-        self._explained, self.trace = {id(error)}, trace
-        self._open, self._sources = [f for f in diagnose(trace) if f.severity == "error"], trace.sources
-        self._notes = []
-        for finding in self._open:
+        self.on_trace(trace)
+        self._explained, self._open = {id(error)}, []
+        for finding in (f for f in diagnose(trace) if f.severity == "error"):
             text = note_of(finding, trace.sources)
             # Watches may lie in one another (a callback's in `secondpass run`): the innermost has said it, and best.
             said = any(finding.code in note for note in getattr(error, "__notes__", ()))
-            self._notes.append("" if said else text)
+            self._open.append(_Told(finding, trace.sources, "" if said else text))
             if text and not said and hasattr(error, "add_note"):
                 error.add_note(text)
 
     def complete(self, error: BaseException | None) -> None:
-        """Somebody is going to read the notes of an exception: they get the edits, which took too long to work out while
-        the program might still have caught it."""
-        if error is None or id(error) not in self._explained:
-            return
+        """Somebody is going to read the notes of an exception: they get their edits."""
         notes = getattr(error, "__notes__", [])
-        for finding, text in zip(self._open, self._notes, strict=True):
-            if text and text in notes:
-                notes[notes.index(text)] = note_of(self._whole(finding), self._sources)
-        self._notes = [""] * len(self._open)
-
-    def _whole(self, finding: Finding) -> Finding:
-        """A finding with its edits, worked out once."""
-        if id(finding) not in self._edited:
-            self._edited[id(finding)] = with_edits(finding, self._sources)
-        return self._edited[id(finding)]
+        for told in self._open if id(error) in self._explained else ():
+            if told.note and told.note in notes:
+                at, told.note = notes.index(told.note), note_of(told.whole, told.sources)
+                notes[at] = told.note
 
     def _again(self, failed: Failed) -> None:
         """A program that catches the error at every step: counting is enough."""
         place = self.watcher.files.places(failed.note.key)[:1]
-        for key, (finding, times) in self._swallowed.items():
+        for key, (told, times) in self._swallowed.items():
             if (key,) == place:
-                self._swallowed[key] = (finding, times + 1)
+                self._swallowed[key] = (told, times + 1)
 
     def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
-        for finding in self._open:
-            first, times = self._swallowed.get(finding.failed, (finding, 0))
-            self._swallowed[finding.failed] = (first, times + 1)
-            self._caught.setdefault(id(first), (first, self._sources))
+        if not self._explained:
+            return  # nothing has failed since: this is on every pass's way
+        for told in self._open:
+            first, times = self._swallowed.get(told.finding.failed, (told, 0))
+            self._swallowed[told.finding.failed] = (first, times + 1)
         # The error is gone, and the next one may have its address.
         self._open, self._explained = [], set()
 
@@ -144,7 +143,7 @@ class Session:
 
     def tell(self) -> None:
         """Says on stderr what no exception of the user's has shown."""
-        findings = tuple(self.unsaid())
+        findings = (*self._lost(), *self.silent)
         if findings:
             from ..render import color_for
             from ..render.text import render
@@ -152,10 +151,6 @@ class Session:
             text = render(Report(findings=findings), color=color_for(sys.stderr), width=80)
             sys.stdout.flush()
             print("\n" + text, end="", file=sys.stderr)
-
-    def unsaid(self) -> list[Finding]:
-        """The findings that no exception of the user's has shown."""
-        return [*self._lost(), *self.silent]
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -170,22 +165,17 @@ class Session:
             return
         if self._swallowed:
             return  # what else there is to see comes from the steps that were lost
-        trace = self.trace = build(self.watcher, ended=ended)
+        trace = build(self.watcher, ended=ended)
+        self.on_trace(trace)
         self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything found so far."""
-        return (*map(self._whole, self._open), *self._lost(), *self.silent)
+        return (*(told.whole for told in self._open), *self._lost(), *self.silent)
 
     def _lost(self) -> list[Finding]:
-        found = []
-        for finding, times in self._swallowed.values():
-            key = ~id(finding)
-            if key not in self._edited:
-                self._edited[key] = with_edits(*self._caught[id(finding)])
-            found.append(swallowed(self._edited[key], times))
-        return found
+        return [swallowed(told.whole, times) for told, times in self._swallowed.values()]
 
     def report(self, program: dict[str, Any] | None = None) -> Report:
         """The findings with what they rest on."""

@@ -36,6 +36,7 @@ __all__ = ["Book", "Gradients", "Used"]
 _FOLLOWED = 4
 _WHOLE, _SAMPLE = 1 << 23, 1 << 16
 """Gradients up to this many bytes are looked at whole when the question is whether they are zero; of larger ones a part."""
+_LOOKS = 16
 _CLOSED = 256
 
 State = tuple[int, int] | None
@@ -64,13 +65,18 @@ def _bytes(tensor: torch.Tensor, most: int) -> bytes | None:
 
 def _is_zero(grad: torch.Tensor) -> bool | None:
     """Whether a gradient is all zeros; None where that cannot be told."""
+    # An embedding's gradient has zeros in front: a few looks spare most of the whole one.
     start = _bytes(grad, 64)
     if start is None or start.strip(b"\0"):
         return None if start is None else False
+    size = grad.numel() * grad.element_size()
+    for k in range(1, _LOOKS + 1):
+        if ctypes.string_at(grad.data_ptr() + max(0, size - 64) * k // _LOOKS, min(64, size)).strip(b"\0"):
+            return False
     values = _bytes(grad, _WHOLE)
     if values is None or values.strip(b"\0"):
         return None if values is None else False
-    return True if grad.numel() * grad.element_size() <= _WHOLE else None
+    return True if size <= _WHOLE else None
 
 
 def _digest(tensor: torch.Tensor) -> int | None:

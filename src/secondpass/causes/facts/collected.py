@@ -45,6 +45,11 @@ class Growth:
     def most(self) -> int:
         return max(count for _, count in self.seen)
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether it was emptied, or made again, in between."""
+        return any(after < before for (_, before), (_, after) in pairwise(self.seen))
+
 
 def growths(trace: Trace) -> Iterator[Growth]:
     """Everything that grew, often enough, without being emptied in between or walked by a later pass."""

@@ -52,7 +52,8 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
     if root is None:
         # A helper around backward: the loss came in as an argument further out.
         return None
-    search = Search(runs)
+    failure = next((f for f in trace.failures if f.when == used.when), None)
+    search = Search(runs, last, failure.requires if failure is not None else {})
     frozen = any(o.requiring is not None for o in trace.owners) and not any(o.requiring for o in trace.owners)
     found = search.frozen() if frozen else None
     found = found or search.expression(root, last, 0) or search.never_recorded(root, last)
@@ -68,8 +69,8 @@ def _last(runs: list[Run]) -> Run | None:
 
 
 class Search:
-    def __init__(self, runs: list[Run]) -> None:
-        self.runs = runs
+    def __init__(self, runs: list[Run], last: Run | None = None, requires: dict[str, bool] | None = None) -> None:
+        self.runs, self.last, self.requires = runs, last, requires or {}
         self.seen: set[tuple[int, str]] = set()
 
     def expression(self, expr: ast.AST, at: Run, depth: int) -> _Found | None:
@@ -183,6 +184,10 @@ class Search:
         if depth > 40:
             return False
         made = self.definition(name, at)
+        # In the function that was still running the values themselves were seen, if they are still the ones.
+        live = self.last if name in self.requires else None
+        if live is not None and at.call is live.call and made is self.definition(name, live):
+            return self.requires[name]
         if made is not None:
             value = getattr(made.node, "value", None) or getattr(made.node, "iter", None)
             if made.built:

@@ -331,12 +331,6 @@ class Meeting:
         return [b for b in self.bound_now if (b.name, b.number) in then]
 
     @cached_property
-    def rebound(self) -> bool:
-        """Whether a path that led to the entry at the first pass leads to something else at the second."""
-        now = {b.name: b.number for b in self.trace.bindings if b.when == self.used.when}
-        return any(b.name in now and now[b.name] != b.number for b in self.bound_then)
-
-    @cached_property
     def store(self) -> Path | None:
         """A container that holds an entry, or did at the first pass."""
         for b in (*self.bound_now, *self.bound_then):
@@ -402,11 +396,6 @@ class Meeting:
         """Between which passes of the failing call a node was built."""
         marks = [p.number for p in self.trace.passes if p.stack == self.used.stack and p.number is not None]
         return sum(m <= number for m in marks)
-
-    @cached_property
-    def ages(self) -> int:
-        """How many iterations the entries were built in."""
-        return len({self._interval(e.number) for e in self.entries})
 
     # -- joins, was root ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from secondpass import causes
 from secondpass.causes import diagnose
-from secondpass.check.suppress import is_silenced, wanted
+from secondpass.check.report.suppress import is_silenced, wanted
 from secondpass.commands import main
 from secondpass.record import Pass, Place, Report, Trace
 from secondpass.remedies import attach

@@ -21,9 +21,9 @@ from typing import Any
 
 from .. import __version__
 from ..record import Finding, from_plain, to_plain
-from .glance import Glance, glance, stems_of
-from .outcome import Outcome
-from .project import Project
+from .files.glance import Glance, glance, stems_of
+from .files.project import Project
+from .report.outcome import Outcome
 
 __all__ = ["Cache"]
 
@@ -39,14 +39,15 @@ def digest(data: bytes) -> str:
 
 def own_digest() -> str:
     """A digest of what decides on findings: a changed rule must not be answered from the cache."""
-    here = os.path.dirname(__file__)
-    above = os.path.dirname(here)
+    above = os.path.dirname(os.path.dirname(__file__))
     total = hashlib.blake2b(digest_size=12)
-    for folder in (here, *(os.path.join(above, f) for f in ("causes", "remedies", os.path.join("autograd", "ops")))):
-        for file in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            if file.name.endswith(".py"):
-                stat = file.stat()
-                total.update(f"{file.name}:{stat.st_size}:{stat.st_mtime_ns}".encode())
+    for part in ("check", "causes", "remedies", "autograd", "record", "source"):
+        for folder, folders, files in os.walk(os.path.join(above, part)):
+            folders.sort()
+            for name in sorted(files):
+                if name.endswith(".py"):
+                    stat = os.stat(os.path.join(folder, name))
+                    total.update(f"{name}:{stat.st_size}:{stat.st_mtime_ns}".encode())
     return total.hexdigest()
 
 

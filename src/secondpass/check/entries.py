@@ -7,12 +7,12 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from . import huggingface, lightning
-from .attributes import get_attribute
-from .calls import call, instantiate
-from .machine import Frame, Machine, Scope
-from .project import Project
-from .values import Class, Function, Object, Unknown
+from .files.project import Project
+from .interpreter.attributes import get_attribute
+from .interpreter.calls import call, instantiate
+from .interpreter.machine import Frame, Machine, Scope
+from .interpreter.values import Class, Function, Object, Unknown
+from .torch import huggingface, lightning
 
 __all__ = ["acts", "as_function", "as_program", "functions", "uncalled"]
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from ..causes import diagnose
 from ..record import Finding, Place
-from . import torch_models  # noqa: F401  (libraries must be known before the first import of a program is read)
-from .decide import POLICIES, Policy
-from .later import may_change
-from .machine import Exhausted, Machine, Raised
-from .nodes import Refused
-from .project import Project
-from .trace import trace
+from .files.project import Project
+from .interpreter.decide import POLICIES, Policy
+from .interpreter.later import may_change
+from .interpreter.machine import Exhausted, Machine, Raised
+from .report.trace import trace
+from .torch import libraries  # noqa: F401  (libraries must be known before the first import of a program is read)
+from .torch.nodes import Refused
 
 __all__ = ["Reading", "read_program"]
 

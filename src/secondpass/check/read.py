@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .. import __version__
 from ..record import Finding, Report
-from .cells import Cells
-from .files import Roots, collect, shown_name
-from .outcome import UNREADABLE
-from .sources import decode, read_source
-from .suppress import is_silenced, wanted
+from .files.cells import Cells
+from .files.collect import Roots, collect, shown_name
+from .files.sources import decode, read_source
+from .report.outcome import UNREADABLE
+from .report.suppress import is_silenced, wanted
 from .workers import read_all
 
 __all__ = ["Settings", "read"]

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from ._link import link
-from .outcome import Called, Outcome
-from .project import Project
+from .files.project import Project
+from .interpreter._link import link
+from .report.outcome import Called, Outcome
 
 __all__ = ["read_functions", "read_programs", "ready"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .cache import Cache, digest
-from .files import shown_name
-from .glance import survey
-from .outcome import Called, Outcome
-from .project import Project
+from .files.collect import shown_name
+from .files.glance import survey
+from .files.project import Project
+from .report.outcome import Called, Outcome
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -20,7 +20,7 @@ class Check:
     """One call of the command."""
 
     def __init__(self, paths: tuple[str, ...], options: dict[str, Any]) -> None:
-        from ..check.config import load
+        from ..check.files.config import load
 
         self.paths = list(paths) or ["."]
         self.options = options
@@ -56,7 +56,7 @@ class Check:
         if not self.options["watch"]:
             gc.disable()  # this process ends soon, and reading looks after its own garbage
             return self.once()
-        from ..check.watching import changes
+        from ..check.files.watching import changes
 
         while True:
             self.once()
@@ -83,20 +83,20 @@ class Check:
         """One reading."""
         report = read(self.paths, self.settings())
         if self.options["evidence"]:
-            from ..check.evidence import weigh
+            from ..check.report.evidence import weigh
 
             try:
                 report = weigh(report, Path(self.options["evidence"]))
             except ValueError as error:
                 return self._refuse(f"{self.options['evidence']}: {error}")
         if self.options["update_baseline"]:
-            from ..check.baseline import write
+            from ..check.report.baseline import write
 
             write(Path(self.baseline), report)
             print(f"{len(report.findings)} findings listed in {self.baseline}", file=sys.stderr)
             report = Report((), report.schema, report.tool, report.program, report.passes, report.notes)
         elif self.baseline:
-            from ..check.baseline import without
+            from ..check.report.baseline import without
 
             try:
                 report = without(Path(self.baseline), report)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Attributes and items: reading and writing them, for every kind of value."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ..torch.gradfn import GradFunction, names, read
+from .ahead import counted
+from .containers import has_method, method
+from .machine import Machine, Raised
+from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from ..torch import layers as _layers
+    from ..torch import networks as _networks
+    from ..torch import tensors as _tensors
+    from . import calls as _calls
+    from . import library as _library
+    from . import names as _names
+
+__all__ = ["get_attribute", "has_attribute", "set_attribute"]
+
+
+def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None) -> Any:
+    """`owner.name`"""
+    if isinstance(owner, Object):
+        return _of_object(m, owner, name)
+    if isinstance(owner, Tensor):
+        return _tensors.attribute(m, owner, name, node)
+    if isinstance(owner, Unknown):
+        found = _networks.member(m, owner, name)
+        return owner.attribute(name) if found is None else found
+    if isinstance(owner, External):
+        return _library.external(f"{owner.name}.{name}")
+    if isinstance(owner, Module):
+        return _names.module_attribute(m, owner, name)
+    if isinstance(owner, Class):
+        return _of_class(m, owner, name)
+    if isinstance(owner, Super):
+        return _of_super(m, owner, name)
+    if isinstance(owner, Function):
+        if name == "cache_clear" and "cached" in owner.marks:
+            return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))
+        return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
+    if isinstance(owner, (Bound, Native)):
+        return Unknown(plain=True)
+    if isinstance(owner, Stream):
+        found = owner.fields.get(name)
+        return Unknown() if found is None else found
+    if isinstance(owner, slice):
+        return getattr(owner, name, None)
+    if isinstance(owner, GradFunction):
+        return read(m, owner, name)
+    if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
+        raise Raised("AttributeError")
+    return method(m, owner, name)
+
+
+def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
+    """`hasattr(owner, name)` where it can be told."""
+    if not isinstance(name, str):
+        return None
+    if isinstance(owner, Object):
+        if name in owner.attrs or owner.cls.find(name):
+            return True
+        if owner.cls.unknown or owner.loose or owner.cls.library() or owner.cls.find("__getattr__"):
+            return None
+        return False
+    if isinstance(owner, GradFunction):
+        return name in names(owner)
+    return None
+
+
+def _of_object(m: Machine, owner: Object, name: str) -> Any:
+    found = owner.attrs.get(name, owner)
+    if found is not owner:
+        return found
+    pair = owner.cls.find(name)
+    if pair is not None:
+        return _bound(m, owner, *pair)
+    if name == "__class__":
+        return owner.cls
+    if name == "__dict__":
+        return owner.attrs
+    items = owner.hidden.get("items")
+    if items is not None:
+        if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
+            return items[name]
+        if hasattr(items, name) or has_method(items, name):
+            return method(m, items, name)
+    if name in ("_modules", "_parameters") and owner.cls.derives("torch.nn.Module"):
+        return _layers.members(owner, name)
+    fallback = owner.cls.find("__getattr__")
+    if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
+        return _calls.call(m, fallback[0], [owner, name], {})
+    # An attribute that is set where we cannot see it: the same unknown value every time.
+    made = owner.attrs[name] = Unknown()
+    return made
+
+
+def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
+    if isinstance(found, Function):
+        if "static" in found.marks:
+            return found
+        if "class" in found.marks:
+            return Bound(owner.cls if isinstance(owner, Object) else owner, found)
+        if "property" in found.marks:
+            value = _calls.call(m, found, [owner], {})
+            if "cached" in found.marks and isinstance(owner, Object):
+                owner.attrs[found.name] = value
+                m.changes.append(owner.serial)
+            return value
+        return Bound(owner, found)
+    if isinstance(found, Native):
+        return Bound(owner, found)
+    if isinstance(found, Bound) and found.owner is None:
+        return Bound(owner, found.function)
+    return found
+
+
+def _of_class(m: Machine, owner: Class, name: str) -> Any:
+    pair = owner.find(name)
+    if pair is not None:
+        found = pair[0]
+        if isinstance(found, Function) and "class" in found.marks:
+            return Bound(owner, found)
+        if isinstance(found, Native) and found.name.startswith("class:"):
+            return Bound(owner, found)
+        return found
+    if name == "__name__":
+        return owner.name
+    if name == "apply" and owner.derives("torch.autograd.Function"):
+        return Native("apply", lambda m, args, kwargs: _tensors.apply_function(m, owner, args, kwargs))
+    return Unknown(("class", owner.name, name))
+
+
+def _of_super(m: Machine, owner: Super, name: str) -> Any:
+    cls = owner.owner.cls if isinstance(owner.owner, Object) else owner.owner
+    order = cls.order if isinstance(cls, Class) else []
+    after = order[order.index(owner.cls) + 1 :] if owner.cls in order else []
+    for base in after:
+        if name in base.attrs:
+            return _bound(m, owner.owner, base.attrs[name], base)
+    if isinstance(owner.owner, Object) and owner.owner.hidden.get("items") is not None:
+        return method(m, owner.owner.hidden["items"], name)
+    if name in ("__init__", "__init_subclass__", "__setattr__", "__new__"):
+        return Native("nothing", _set_raw(owner) if name == "__setattr__" else lambda m, args, kwargs: None)
+    return Unknown()
+
+
+def _set_raw(owner: Super) -> Any:
+    def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+        if len(args) == 2 and isinstance(args[0], str) and isinstance(owner.owner, Object):
+            owner.owner.attrs[args[0]] = args[1]
+            m.changes.append(owner.owner.serial)
+
+    return act
+
+
+def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST | None = None) -> None:
+    """`owner.name = value`"""
+    m.changes.append(getattr(owner, "serial", -1))
+    if isinstance(owner, Object):
+        if m.memo and "training" in owner.attrs:
+            m.memo.clear()
+        pair = owner.cls.find(name)
+        if pair and isinstance(pair[0], Function) and "property" in pair[0].marks:
+            setter = pair[0].attrs.get("setter")
+            if setter is not None:
+                _calls.call(m, setter, [owner, value], {})
+            return
+        if m.short:
+            counted(m, owner.attrs, name, owner.attrs.get(name), value)
+        owner.attrs[name] = value
+        if isinstance(value, Tensor) and value.is_param and value.leaf and not value.leaf.name:
+            value.leaf.name = name
+    elif isinstance(owner, Tensor):
+        _tensors.assign_attribute(m, owner, name, value, node)
+    elif isinstance(owner, Class):
+        owner.attrs[name] = value
+    elif isinstance(owner, Module):
+        owner.globals[name] = value
+    elif isinstance(owner, Function):
+        owner.attrs[name] = value
+    elif isinstance(owner, Unknown):
+        if name == "requires_grad" and m.known_truth(value) is not False:
+            owner.plain = False
+        if owner.memo is None:
+            owner.memo = {}
+        if isinstance(value, Unknown):
+            owner.memo[name] = value
+        else:
+            # What is put on an unknown object cannot be followed: reading it back gives an unknown value.
+            owner.memo[name] = Unknown(node=getattr(value, "node", None))

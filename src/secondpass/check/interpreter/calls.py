@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls: of functions and classes of the project, of modelled libraries, and of what cannot be read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .containers import is_concrete
+from .loops import iterate
+from .machine import Frame, Machine, Raised, Scope
+from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
+
+if TYPE_CHECKING:
+    from ..torch import foreign as _foreign
+    from ..torch import hooks as _hooks
+    from ..torch import memo as _memo
+    from . import expressions as _expressions
+    from . import generators as _generators
+    from . import statements as _statements
+
+__all__ = ["call", "call_expression", "instantiate"]
+
+
+def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> Any:
+    """Evaluates the arguments of a call and makes it."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for item in node.args:
+        if isinstance(item, ast.Starred):
+            spread = iterate(m, _expressions.evaluate(m, item.value, scope))
+            if spread.length is None:
+                args.append(Unknown())
+            else:
+                args.extend(spread)
+        else:
+            args.append(_expressions.evaluate(m, item, scope))
+    for word in node.keywords:
+        value = _expressions.evaluate(m, word.value, scope)
+        if word.arg is not None:
+            kwargs[word.arg] = value
+        elif isinstance(value, dict):
+            kwargs.update({k: v for k, v in value.items() if isinstance(k, str)})
+            if getattr(value, "loose", False):
+                kwargs["**"] = Unknown()
+        else:
+            kwargs["**"] = Unknown()
+    if isinstance(function, External) and function.name == "builtins.super":
+        return _super(m, args)
+    frame = m.frames[-1]
+    line = frame.line = node.func.end_lineno or node.lineno if isinstance(node.func, ast.Attribute) else node.lineno
+    try:
+        return call(m, function, args, kwargs)
+    finally:
+        frame.line = line
+
+
+def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls a value."""
+    m.spend()
+    if isinstance(function, Native):
+        return _native(m, function, args, kwargs)
+    if isinstance(function, Function):
+        return _function(m, function, args, kwargs)
+    if isinstance(function, Bound):
+        return call(m, function.function, [function.owner, *args], kwargs)
+    if isinstance(function, Class):
+        return instantiate(m, function, args, kwargs)
+    if isinstance(function, Object):
+        return _object(m, function, args, kwargs)
+    if function is None:
+        raise Raised("TypeError")
+    if isinstance(function, External):
+        return _foreign.call_external(m, function, args, kwargs)
+    return _foreign.call_unknown(m, function if isinstance(function, Unknown) else Unknown(), args, kwargs)
+
+
+def _native(m: Machine, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    kwargs.pop("**", None)
+    try:
+        return function.act(m, args, kwargs)
+    except TypeError as error:
+        # A model of a library function that is called in a way it does not know: the result is unknown.
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None and _own(error):
+            raise
+        return Unknown()
+
+
+def _own(error: TypeError) -> bool:
+    """Whether a TypeError came from deeper than the signature of the model that was called."""
+    return "argument" not in str(error)
+
+
+def _super(m: Machine, args: list[Any]) -> Any:
+    if len(args) == 2 and isinstance(args[0], Class):
+        return Super(args[0], args[1])
+    for frame in reversed(m.frames):
+        if frame.cls is not None:
+            return Super(frame.cls, frame.owner)
+    return Unknown()
+
+
+def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    found = owner.cls.find("__call__")
+    if found is None and owner.cls.derives("torch.nn.Module"):
+        found = (owner.attrs["forward"], owner.cls) if "forward" in owner.attrs else owner.cls.find("forward")
+        if found is not None and "forward" in owner.attrs:
+            return call(m, found[0], args, kwargs)
+    if found is None:
+        return _foreign.call_unknown(m, Unknown(), [owner, *args], kwargs)
+    if "before" in owner.hidden or "after" in owner.hidden:
+        args = _hooks.before_forward(m, owner, args) if "before" in owner.hidden else args
+        result = call(m, found[0], [owner, *args], kwargs)
+        return _hooks.after_forward(m, owner, args, result) if "after" in owner.hidden else result
+    if "training" in owner.attrs:
+        return _memo.remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
+    return call(m, found[0], [owner, *args], kwargs)
+
+
+def instantiate(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Makes an instance."""
+    made = Object(cls)
+    if cls.derives("torch.nn.Module"):
+        made.attrs["training"] = True
+    for base in cls.order:
+        if base.external in ("builtins.dict", "collections.OrderedDict", "collections.defaultdict"):
+            made.hidden["items"] = Dict(depth=m.short)
+        elif base.external in ("builtins.list", "collections.deque"):
+            made.hidden["items"] = List(depth=m.short)
+    init = cls.find("__init__")
+    if init is None and cls.fields is not None:
+        _fill(m, made, cls, args, kwargs)
+        post = cls.find("__post_init__")
+        if post:
+            call(m, post[0], [made], {})
+    elif init is not None:
+        call(m, init[0], [made, *args], kwargs)
+    elif made.hidden.get("items") is not None and args:
+        if isinstance(made.hidden["items"], dict) and isinstance(args[0], dict):
+            made.hidden["items"].update(args[0])
+        elif isinstance(made.hidden["items"], list):
+            made.hidden["items"].extend(list(args[0]) if isinstance(args[0], (list, tuple)) else [Unknown()])
+    return made
+
+
+def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {}
+    for base in reversed(cls.order):
+        fields.update(base.fields or [])
+    values = iter(args)
+    for name, default in fields.items():
+        if name in kwargs:
+            made.attrs[name] = kwargs[name]
+            continue
+        given = next(values, values)
+        if given is not values:
+            made.attrs[name] = given
+        elif isinstance(default, tuple) and default and default[0] == "factory":
+            made.attrs[name] = call(m, default[1], [], {})
+        else:
+            made.attrs[name] = Unknown() if default is None else default[1]
+
+
+def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if len(m.frames) >= m.DEPTH or sum(f.scope.vars.get("\0") is function for f in m.frames) > 3:
+        return _foreign.call_unknown(m, Unknown(), args, kwargs)
+    cached = "cached" in function.marks
+    key = _key([*args, *kwargs.values()]) if cached else None
+    if cached and key in function.attrs.setdefault("cache", {}):
+        return function.attrs["cache"][key][0]
+    scope = Scope({"\0": function}, function.cells if isinstance(function.cells, Scope) else None, function.module)
+    if scope.above is not None and scope.above.above is None and scope.above.vars is function.module.globals:
+        scope.above = None
+    _bind(m, function, args, kwargs, scope)
+    m.enter(function)
+    frame = Frame(function.name, function.module, scope)
+    frame.line = function.node.lineno
+    if function.cls is not None:
+        frame.cls = function.cls
+        frame.owner = args[0] if args else None
+    if not isinstance(function.node, ast.Lambda) and m.project.is_generator(function.node):
+        made = Stream(lambda: _generate(m, function, frame, scope), None, generator=True)
+        made.fields["context"] = "context" in function.marks
+        return made
+    value = _body(m, function, frame, scope)
+    if cached:
+        m.changes.append(-1)
+        function.attrs["cache"][key] = value, args  # what is known by its identity must live on
+    return value
+
+
+def _key(args: list[Any]) -> Any:
+    """What a cache knows a call by. Arguments that cannot be told are taken to come again: that is what caches are for."""
+    return tuple(
+        a if is_concrete(a) and not isinstance(a, (list, dict, set)) else None if isinstance(a, Unknown) else id(a)
+        for a in args
+    )
+
+
+def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
+    grad = m.grad
+    decorated = bool(function.marks & {"no_grad", "enable_grad"})
+    if decorated:
+        m.grad = "no_grad" not in function.marks
+    m.frames.append(frame)
+    try:
+        if isinstance(function.node, ast.Lambda):
+            return _expressions.evaluate(m, function.node.body, scope)
+        signal = _statements.block(m, function.node.body, scope)
+        m.returned = (frame.module, frame.line)
+        return signal.value if isinstance(signal, _statements.Return) else None
+    finally:
+        m.frames.pop()
+        if decorated:
+            m.grad = grad
+
+
+def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Iterator[Any]:
+    inner = _generators.yields(m, function.node.body, scope)  # type: ignore[arg-type]
+    while True:
+        m.frames.append(frame)
+        try:
+            value = next(inner)
+        except StopIteration:
+            return
+        finally:
+            m.frames.remove(frame)
+        yield value
+
+
+def _bind(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any], scope: Scope) -> None:
+    spec = function.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    values = scope.vars
+    loose = "**" in kwargs
+    for name, value in zip(names, args, strict=False):
+        values[name] = value
+    if spec.vararg:
+        values[spec.vararg.arg] = tuple(args[len(names) :])
+    extra = Dict(depth=m.short)
+    known = {*names, *(a.arg for a in spec.kwonlyargs)}
+    for name, value in kwargs.items():
+        if name in known:
+            values[name] = value
+        elif name != "**":
+            extra[name] = value
+    if spec.kwarg:
+        extra.loose = loose
+        values[spec.kwarg.arg] = extra
+    first_default = len(names) - len(function.defaults)
+    for position, name in enumerate(names):
+        if name not in values:
+            if position >= first_default and not loose:
+                values[name] = function.defaults[position - first_default]
+            else:
+                values[name] = given = Unknown(("argument", function.module.file, function.node.lineno, name))
+                given.instance = True
+    for arg in spec.kwonlyargs:
+        if arg.arg not in values:
+            default = function.kwdefaults.get(arg.arg, function)
+            if default is function:
+                default = Unknown(("argument", function.node.lineno, arg.arg))
+                default.instance = True
+            values[arg.arg] = default
+    declared = m.project.declared(function.node)
+    if declared:
+        scope.outside = declared

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`x[key]`: reading and writing elements of containers and objects."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from .containers import grow, is_concrete, length
+from .machine import Machine, Raised
+from .values import Class, Dict, External, Function, List, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from ..torch import networks as _networks
+    from ..torch import tensors as _tensors
+    from . import calls as _calls
+
+__all__ = ["get_item", "set_item"]
+
+
+def get_item(m: Machine, owner: Any, key: Any) -> Any:
+    """`owner[key]`"""
+    if isinstance(owner, Tensor):
+        return _tensors.index(m, owner, key)
+    if isinstance(owner, Object):
+        found = owner.cls.find("__getitem__")
+        if found:
+            return _calls.call(m, found[0], [owner, key], {})
+        items = owner.hidden.get("items")
+        if items is None:
+            return Unknown()
+        if isinstance(items, Dict) and is_concrete(key) and key not in items:
+            missing = owner.cls.find("__missing__")
+            if missing:
+                return _calls.call(m, missing[0], [owner, key], {})
+        owner = items
+    if isinstance(owner, Dict):
+        return _from_dict(m, owner, key)
+    if isinstance(owner, dict):  # the names of a module or the attributes of an object
+        return owner[key] if isinstance(key, str) and key in owner else Unknown()
+    if isinstance(owner, (list, tuple)):
+        return _from_sequence(m, owner, key)
+    if isinstance(owner, (str, bytes, range)) and isinstance(key, (int, slice)):
+        try:
+            return owner[key]
+        except (IndexError, ValueError):
+            return Unknown(plain=True)
+    if isinstance(owner, (Class, External)):
+        return owner
+    if isinstance(owner, Unknown):
+        if isinstance(key, (str, int)):
+            return _networks.member(m, owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
+        return Unknown(plain=owner.plain, node=owner.node)
+    if owner is None:
+        raise Raised("TypeError")
+    return Unknown(plain=isinstance(owner, (str, bytes, range)))
+
+
+def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
+    if is_concrete(key):
+        try:
+            if key in owner:
+                return owner[key]
+        except TypeError:
+            return Unknown()
+        if owner.default is not None:
+            made = _calls.call(m, owner.default, [], {})
+            set_item(m, owner, key, made)
+            return made
+        return Unknown()
+    if owner.default is not None and not owner.others:
+        set_item(m, owner, key, _calls.call(m, owner.default, [], {}))
+    if owner.others:
+        return owner.others[-1]
+    # Which of the values it is cannot be told; with a single kind of value any of them stands for it.
+    values = list(owner.values())
+    return values[-1] if values and all(isinstance(v, Function) for v in values) else Unknown()
+
+
+def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
+    size = length(owner)
+    if isinstance(key, (int, slice)):
+        try:
+            found = owner[key]
+        except (IndexError, ValueError):
+            return Unknown()
+        if isinstance(key, slice) and isinstance(owner, list):
+            made = List(found, m.short)
+            made.loose = size is None
+            return made
+        return found
+    if isinstance(key, Unknown) and owner and all(isinstance(v, Tensor) for v in owner):
+        return Unknown(node=owner[-1].node)
+    return Unknown(plain=all(is_concrete(v) for v in owner))
+
+
+def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
+    """`owner[key] = value`"""
+    if isinstance(owner, Tensor):
+        _tensors.put(m, owner, value, node)
+        return
+    if isinstance(owner, Object):
+        found = owner.cls.find("__setitem__")
+        if found:
+            _calls.call(m, found[0], [owner, key, value], {})
+            return
+        items = owner.hidden.get("items")
+        if items is None:
+            return
+        owner = items
+    m.changes.append(getattr(owner, "serial", -1))
+    if isinstance(owner, Dict):
+        if is_concrete(key):
+            try:
+                owner[key] = value
+            except TypeError:
+                owner.others.append(value)
+        else:
+            owner.others.append(value)
+            del owner.others[:-4]
+        if m.short > owner.depth and not is_concrete(key):
+            owner.loose = True
+        grow_place(m, owner, value)
+    elif isinstance(owner, dict):
+        if isinstance(key, str):
+            owner[key] = value
+    elif isinstance(owner, list):
+        if isinstance(key, int) and -len(owner) <= key < len(owner):
+            owner[key] = value
+        elif isinstance(key, slice) and key == slice(None):
+            owner[:] = list(value) if isinstance(value, (list, tuple)) else [Unknown()]
+        elif isinstance(owner, List):
+            owner.loose = True
+        if isinstance(owner, List):
+            grow_place(m, owner, value)
+
+
+def grow_place(m: Machine, box: Any, value: Any) -> None:
+    """Notes where a value was put, without making the container loose."""
+    loose = box.loose
+    grow(m, box, value)
+    box.loose = loose

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a loop that was cut short may still do: branches whose condition moves, and did not come true yet.
+
+NOTE [ What comes later ]
+1. `if step > 200:` is known to be false in the few turns that are looked at. If the numbers it compares differ from turn
+   to turn, it may come true in one that is not.
+2. What is silent rests on what never happens. It is not told where a branch of that kind could make it happen: clear the
+   list, the gradients; walk the graph again; let a parameter take part.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ...causes import find
+from ...record import Finding
+from .ahead import Compared, open_loops
+from .machine import Loop, Machine
+
+__all__ = ["compared", "decided", "may_change"]
+
+_EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
+
+
+class Decided:
+    """A condition inside a loop that will be cut short, and which ways it went."""
+
+    __slots__ = ("answers", "known", "loops", "node")
+
+    def __init__(self, node: ast.If) -> None:
+        self.node = node
+        self.answers: set[bool] = set()
+        self.known = True
+        """Whether it could be told each time."""
+        self.loops: list[Loop] = []
+
+
+def compared(m: Machine, node: ast.Compare | ast.If, op: ast.cmpop, left: Any, right: Any, modulus: int = 0) -> None:
+    """Notes the numbers of a comparison inside a loop that will be cut short."""
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        seen = m.compared.get(id(node))
+        if seen is None:
+            seen = m.compared[id(node)] = Compared(op)
+        seen.note(open_loops(m), left, right, modulus)
+
+
+def decided(m: Machine, node: ast.If, answer: bool, known: bool) -> None:
+    """Notes which way a condition went inside a loop that will be cut short."""
+    seen = m.decided.get(id(node))
+    if seen is None:
+        seen = m.decided[id(node)] = Decided(node)
+    seen.loops = open_loops(m)
+    seen.known = seen.known and known
+    if not any(loop.jumped for loop in seen.loops):
+        seen.answers.add(answer)
+
+
+def may_change(m: Machine, finding: Finding) -> bool:
+    """Whether a branch that was not taken yet could make a silent finding untrue."""
+    for seen in m.decided.values():
+        other = seen.node.orelse if True in seen.answers else seen.node.body
+        if len(seen.answers) > 1 or not other:
+            continue
+        if finding.code == "SP401":
+            # Whatever the condition is: a holder that is emptied somewhere has an author who thought of it.
+            name = finding.carrier.name.partition("[")[0] if finding.carrier else ""
+            if _empties(m, name.rpartition(".")[2], other):
+                return True
+        elif any((c := m.compared.get(id(n))) is not None and c.moves for n in ast.walk(seen.node.test)):
+            if _concerns(m, finding, other):
+                return True
+    return False
+
+
+def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
+    calls = set().union(*(m.project.calls(s) for s in branch))
+    if finding.code == "SP406":
+        return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
+    known = find(finding.cause)
+    return known is not None and bool(calls.intersection(known.untrue_after))
+
+
+def _empties(m: Machine, name: str, branch: list[ast.stmt]) -> bool:
+    for node in (n for s in branch for n in ast.walk(s)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EMPTYING:
+            return True
+        last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if last == name and isinstance(node.ctx, (ast.Store, ast.Del)):  # type: ignore[attr-defined]
+            return True
+        if isinstance(node, ast.Delete) and any(name in ast.unparse(t) for t in node.targets):
+            return True
+    return False

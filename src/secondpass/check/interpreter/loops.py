@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Walking through iterables: which elements there are, and how many of them are worth looking at.
+
+NOTE [ How long a loop is walked ]
+1. A loop known to be short (`WHOLE` turns) is walked to its end, and so is one over tensors that gather gradients or
+   the modules of a network: what is done to some of them (frozen, clipped, copied, summed up) is done to all. So is a
+   comprehension over tensors whose number is known; and a loop, however it counts, whose turns clear or change one
+   such tensor after the other.
+2. Any other loop is walked three turns: the first builds, the second meets what the first left, the third repeats the
+   second. That there are at least two turns is the one thing assumed of data.
+3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
+   what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
+   old gradients, gradients that are cleared unused, a pass over nodes that an earlier one has spent.
+   What comes later still is looked at by leaving out turns: see `ahead`.
+4. A loop whose turns are costly to read is walked two turns.
+5. A loop in a generator goes as far as the loop that walks the generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .ahead import Counter, jumps, open_loops
+from .machine import Loop, Machine
+from .values import Dict, List, Object, Stream, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from ..torch import networks as _networks
+    from ..torch import tensors as _tensors
+    from ..torch.nodes import Leaf
+    from . import calls as _calls
+
+__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "touched", "turns", "wasted"]
+
+WHOLE = 6
+MANY = 400
+COSTLY = 2_500
+MODULUS = 16
+"""The largest modulus of a counter that a loop is walked for."""
+
+
+class Iteration:
+    """The elements of an iterable; `length` is None where their number cannot be told."""
+
+    __slots__ = ("length", "source")
+
+    def __init__(self, source: Iterator[Any], length: int | None) -> None:
+        self.source = source
+        self.length = length
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.source
+
+
+def iterate(m: Machine, value: Any) -> Iteration:
+    """What `for` would go through."""
+    if isinstance(value, range):
+        return Iteration(Counter(value), len(value))
+    if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes)):
+        loose = isinstance(value, (List, Dict)) and value.loose
+        # A list may grow while it is walked: Python's own iterator sees that, a copy would not.
+        source = iter(value) if isinstance(value, (list, str)) else iter(list(value))
+        if loose and isinstance(value, List):
+            return Iteration(_continued(value), None)
+        return Iteration(source, None if loose else len(value))
+    if isinstance(value, Stream):
+        if value.fields.get("generator"):
+            if value.iterator is None:
+                value.iterator = value.make()
+            return Iteration(value.iterator, value.length)
+        return Iteration(value.make(), value.length)
+    if isinstance(value, Tensor):
+        return Iteration(_endless(lambda: _tensors.element(m, value)), None)
+    if isinstance(value, Object):
+        return _object(m, value)
+    if not isinstance(value, Unknown):
+        return Iteration(_endless(Unknown), None)
+    batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
+    plain = value.plain
+    return Iteration(
+        _endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, _networks.part(m, value))), None
+    )
+
+
+def _endless(make: Any) -> Iterator[Any]:
+    while True:
+        yield make()
+
+
+def _continued(box: List) -> Iterator[Any]:
+    """The elements of a loose list, then others of their kind: data goes on, what has history is not made up."""
+    item: Any = None
+    for item in box:
+        yield item
+    while (item := alike(item)) is not None:
+        yield item
+
+
+def alike(value: Any) -> Any:
+    """Another value of the same kind, or None where it may have history."""
+    if isinstance(value, Tensor):
+        return Tensor(False) if value.needs is False and value.grad_of is None else None
+    if isinstance(value, (int, float, str)) or (isinstance(value, Unknown) and value.plain):
+        return Unknown(plain=True)
+    if isinstance(value, (tuple, List, Dict)):
+        parts = [alike(v) for v in (value.values() if isinstance(value, dict) else value)]
+        if not parts or any(p is None for p in parts):
+            return None
+        if isinstance(value, Dict):
+            return Dict(zip(value, parts, strict=True))
+        return List(parts) if isinstance(value, List) else tuple(parts)
+    return None
+
+
+def _object(m: Machine, value: Object) -> Iteration:
+    items = value.hidden.get("items")
+    if items is not None and value.cls.find("__iter__") is None:
+        return iterate(m, items)
+    found = value.cls.find("__iter__")
+    if found:
+        return iterate(m, _calls.call(m, found[0], [value], {}))
+    found = value.cls.find("__getitem__")
+    if found:
+        return Iteration(_endless(lambda: _calls.call(m, found[0], [value, Unknown(plain=True)], {})), None)
+    return Iteration(_endless(Unknown), None)
+
+
+def _most(value: Any, counted: bool) -> int:
+    """The number of elements up to which all of them are looked at."""
+    if getattr(value, "kind", "") == "modules":
+        return MANY
+    tensors = list(_first_tensors(value))
+    return MANY if any(t.is_param or t.leaf is not None for t in tensors) or (tensors and not counted) else WHOLE
+
+
+def _first_tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors of the first element that a loop gets."""
+    if isinstance(value, Stream):
+        for source in value.fields.get("over", ()):
+            yield from _first_tensors(source)
+    elif isinstance(value, (list, tuple, dict)) and value:
+        first = next(iter(value.values() if isinstance(value, dict) else value))
+        yield from (part for part in (first if isinstance(first, tuple) else (first,)) if isinstance(part, Tensor))
+
+
+def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool = False) -> Iterator[Any]:
+    """The elements a loop looks at. See NOTE [ How long a loop is walked ]."""
+    items = iterate(m, value)
+    exact = items.length is not None and items.length <= _most(value, counted)
+    loop, frame = Loop(first, lazy), m.frames[-1]
+    loop.began = m.steps
+    loop.whole = exact
+    loop.length = items.length
+    frame.loops.append(loop)
+    m.short += not exact
+    try:
+        source = iter(items)
+        later: Iterator[int] | None = None
+        while True:
+            if not exact and is_over(m, loop):
+                later = later or (jumps(m, loop, source) if counted and not lazy else iter(()))
+                if next(later, None) is None:
+                    break
+            loop.count = 0  # what is made to get the next item belongs to no turn
+            item = next(source, loop)
+            if item is loop:
+                return
+            m.turn(loop, counted)
+            yield item
+        loop.cut = True
+        m.cuts += 1
+    finally:
+        frame.loops.remove(loop)
+        m.short -= not exact
+
+
+def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
+    """A known condition on a counter: lets the loop around it run until it came true twice."""
+    loop = next((frame.loops[-1] for frame in reversed(m.frames) if frame.loops), None)
+    if 1 < modulus <= most and loop is not None and not loop.whole:
+        loop.period = max(loop.period, modulus)
+        at_least(m, 2 * modulus + 1)
+
+
+def touched(m: Machine, leaf: Leaf) -> None:
+    """A gradient was cleared, or a leaf changed. A loop that comes to another one in each turn comes to them all."""
+    for loop in _around(m):
+        before = loop.touched.setdefault(id(leaf), loop.turn)
+        if before == loop.turn > 1 and loop.length is not None and loop.length <= MANY:
+            loop.want = max(loop.want, loop.length + 1)
+
+
+def wasted(m: Machine) -> None:
+    """Gradients were cleared unused: lets the loop around this place run until others were used three times."""
+    at_least(m, max([13, *(3 * loop.period + 1 for loop in _around(m))]))
+
+
+def at_least(m: Machine, turns: int) -> None:
+    """Lets the loop around this place run so many turns."""
+    for loop in _around(m):
+        loop.want = max(loop.want, turns)
+
+
+def _around(m: Machine) -> Iterator[Loop]:
+    """The innermost loop that will be cut short; if it stands in a generator, the one that walks the generator too."""
+    for loop in open_loops(m):
+        yield loop
+        if not loop.lazy:
+            return
+
+
+def is_over(m: Machine, loop: Loop) -> bool:
+    """Whether enough turns of a loop have been looked at."""
+    if loop.turn >= loop.want:
+        return True
+    return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > COSTLY

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The state of one reading: frames, modules, decisions, limits. What statements and expressions mean is in other files."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ... import record
+from ...record import Place
+from ..torch.graph import Engine
+from .decide import Policy
+from .values import Class, Function, Module, Unknown
+
+if TYPE_CHECKING:
+    from ..files.project import Project
+    from . import containers as _containers
+    from . import statements as _statements
+    from . import values as _values
+
+__all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Scope"]
+
+
+class Exhausted(Exception):
+    """The reading took too many steps or too long."""
+
+
+class Raised(Exception):
+    """An exception of the program that is read."""
+
+    def __init__(self, name: str, value: Any = None, message: str = "") -> None:
+        super().__init__(name)
+        self.name = name
+        self.value = value
+        self.message = message
+
+
+class Scope:
+    """Names of a function call, a comprehension or a module, and the scope around it."""
+
+    __slots__ = ("above", "module", "outside", "vars")
+
+    def __init__(self, vars: dict[str, Any], above: Scope | None, module: Module) -> None:
+        self.vars = vars
+        self.above = above
+        self.module = module
+        self.outside: dict[str, str] | None = None
+        """Names declared `global` or `nonlocal`."""
+
+
+class Loop:
+    """One loop that is being walked."""
+
+    __slots__ = (
+        "began",
+        "count",
+        "counters",
+        "cut",
+        "first",
+        "jumped",
+        "lazy",
+        "length",
+        "period",
+        "touched",
+        "turn",
+        "want",
+        "whole",
+    )
+
+    def __init__(self, first: int, lazy: bool = False) -> None:
+        self.first = first
+        self.began = 0
+        """Steps of the reading when the loop began."""
+        self.turn = 0
+        self.count = 0
+        """Which turn of it in the whole reading, or 0 for a comprehension."""
+        self.cut = False
+        self.lazy = lazy
+        """Whether it stands in a generator: how far it goes is for the loop to say that walks the generator."""
+        self.want = 40 if lazy else 3
+        """How many turns are looked at."""
+        self.period = 1
+        """The modulus of a counter that something in it depends on."""
+        self.whole = False
+        """Whether all its turns are looked at."""
+        self.jumped = False
+        """Whether turns of it were left out: see `ahead`."""
+        self.length: int | None = None
+        """How many turns it has, where that can be told."""
+        self.touched: dict[int, int] = {}
+        """The leaves that it cleared or changed, by identity, and the turn in which it first did."""
+        self.counters: dict[Any, Any] = {}
+        """The numbers that its turns change: (container, name, turn, change)."""
+
+
+class Frame:
+    """One call that is under way."""
+
+    __slots__ = ("cls", "function", "line", "loops", "module", "owner", "scope")
+
+    def __init__(self, function: str, module: Module, scope: Scope) -> None:
+        self.function = function
+        self.module = module
+        self.scope = scope
+        self.line = 1
+        self.loops: list[Loop] = []
+        self.owner: Any = None
+        self.cls: Class | None = None
+
+
+class Machine:
+    """Reads one program once, under one policy."""
+
+    STEPS = 12_000
+    STEPS_PER_LINE = 12
+    DEPTH = 60
+
+    def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
+        Unknown.reset()  # the same program must always be read the same way
+        self.project = project
+        self.policy = policy
+        self.deadline = deadline
+        self.engine = Engine()
+        self.frames: list[Frame] = []
+        self.modules: dict[str, Module] = {}
+        self.steps = 0
+        self.most = self.STEPS
+        self.grad: bool | None = True
+        """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
+        self.reached: dict[tuple[str, int], int] = {}
+        """How often each pass, step and call of a function was come to: (file, line) -> times."""
+        self.called: set[tuple[str, int]] = set()
+        """(file, line) of functions that were entered."""
+        self.keep: list[Any] = []
+        self.memo: dict[Any, Any] = {}
+        self.changes: list[int] = []
+        """Serial numbers of what was changed, in order: see `memo`."""
+        self.returned: tuple[Module, int] | None = None
+        """Module and line where the last function returned."""
+        self.hooks: list[Any] = []
+        """(module or tensor, function) of the hooks that passes call."""
+        self.compared: dict[int, Any] = {}
+        self.decided: dict[int, Any] = {}
+        """Comparisons, and conditions, inside loops that are cut short: see `later`."""
+        self.modulus = 0
+        self.remainder = 0
+        """The last remainder that was computed, and its modulus."""
+        self.settings = 0
+        """How often it was changed which parameters gather gradients."""
+        self.ran: dict[tuple[str, int, str], None] = {}
+        """(file, line, function) of the statements that ran."""
+        self.trained = 0
+        """How many statements had run when the last pass was made."""
+        self.late: set[tuple[str, int]] = set()
+        """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
+        self.short = 0
+        """How many loops that will be cut short are being walked: what grows in them is loose."""
+        self.cuts = 0
+        """How many loops were cut short so far."""
+        self.sites: dict[tuple[Place, ...], int] = {}
+        self.turns: dict[tuple[str, int], int] = {}
+        """How many turns each loop has made in all."""
+        self._places: dict[tuple[str, int, str], Place] = {}
+
+    # where we are -----------------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def place(self) -> Place:
+        """The place of the statement under way."""
+        return self._place(self.frames[-1])
+
+    def _place(self, frame: Frame) -> Place:
+        key = (frame.module.file, frame.line, frame.function)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = Place(*key)
+        return found
+
+    def stack(self) -> tuple[Place, ...]:
+        """The places of all frames, innermost first."""
+        return tuple(self._place(f) for f in reversed(self.frames))
+
+    def loops(self) -> tuple[record.Loop, ...]:
+        """The loops that are being walked, innermost first."""
+        return tuple(
+            record.Loop(f.module.file, loop.first, loop.count)
+            for f in reversed(self.frames)
+            for loop in reversed(f.loops)
+            if loop.count
+        )
+
+    def iteration(self) -> int:
+        """How often the program has come to this place, in this way."""
+        return self.sites.get(self.stack(), 0)
+
+    def visit(self) -> None:
+        """Counts that this place was come to."""
+        frame = self.frames[-1]
+        key = (frame.module.file, frame.line)
+        stack = self.stack()
+        self.sites[stack] = self.sites.get(stack, 0) + 1
+        self.reached[key] = self.reached.get(key, 0) + 1
+
+    def spend(self, amount: int = 1) -> None:
+        """Counts work; raises `Exhausted` at the limit."""
+        self.steps += amount
+        if self.steps > self.most or (not self.steps & 255 and time.process_time() > self.deadline):
+            raise Exhausted
+
+    def allow(self, file: str) -> None:
+        """Long programs may take more steps."""
+        self.most = max(self.STEPS, self.STEPS_PER_LINE * self.project.text(file).count("\n"))
+
+    def turn(self, loop: Loop, counted: bool = True) -> None:
+        """Begins a turn of a loop."""
+        loop.turn += 1
+        if counted:
+            key = (self.frames[-1].module.file, loop.first)
+            loop.count = self.turns[key] = self.turns.get(key, 0) + 1
+        self.spend()
+
+    # decisions --------------------------------------------------------------------------------------------------------
+
+    def truth(self, value: Any, lean: bool | None = None) -> bool:
+        """The truth of a value; open questions go to the policy."""
+        known = self.known_truth(value)
+        if known is not None:
+            return known
+        key = value.key if isinstance(value, Unknown) else Unknown().key
+        return self._answer(key, lean)
+
+    def _answer(self, key: Any, lean: bool | None) -> bool:
+        if isinstance(key, tuple) and key:
+            if key[0] == "not":
+                return not self._answer(key[1], None if lean is None else not lean)
+            if key[0] == "likely":
+                return bool(key[1])
+        if self.policy.answers.get(("none", key)):
+            return False
+        return self.policy.answer(key, lean)
+
+    def known_truth(self, value: Any) -> bool | None:
+        """The truth of a value where it can be told."""
+        if isinstance(value, Unknown):
+            return None
+        if isinstance(value, (bool, int, float, str, bytes, type(None))):
+            return bool(value)
+        if isinstance(value, (list, tuple, dict, set, frozenset)):
+            size = _containers.length(value)
+            if size is None:
+                return True if len(value) else None
+            return size > 0
+        if isinstance(value, (_values.Tensor, _values.Stream)):
+            return None
+        return True
+
+    # modules ----------------------------------------------------------------------------------------------------------
+
+    def module(self, name: str, file: str) -> Module:
+        """The module of a file, not yet executed."""
+        found = self.modules.get(file)
+        if found is None:
+            found = self.modules[file] = Module(name, file)
+        return found
+
+    def execute(self, module: Module, part: Callable[[ast.Module], list[ast.stmt]] | None = None) -> None:
+        """Executes a module's body, or part of it, once."""
+        if module.state != "new":
+            return
+        module.state = "running"
+        tree = self.project.tree(module.file)
+        module.globals.setdefault("__name__", module.name)
+        module.globals.setdefault("__file__", module.file)
+        if tree is None:
+            module.state = "done"
+            return
+        scope = Scope(module.globals, None, module)
+        grad, self.grad = self.grad, True
+        short, self.short = self.short, 0  # whichever loop first needs a module: its body belongs to none
+        self.frames.append(Frame("<module>", module, scope))
+        try:
+            _statements.block(self, part(tree) if part else tree.body, scope)
+        finally:
+            self.frames.pop()
+            self.grad, self.short = grad, short
+            module.state = "done"
+
+    def enter(self, function: Function) -> None:
+        """Notes that a function was entered."""
+        self.called.add((function.module.file, function.node.lineno))
+
+
+def line_of(node: ast.AST) -> int:
+    """The line that a traceback would show for an expression."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return getattr(node, "lineno", 1)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators on values that may be tensors, unknown, or plain."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING, Any
+
+from .containers import is_concrete
+from .loops import lengthen
+from .machine import Machine
+from .values import Class, Dict, List, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from ..torch import networks as _networks
+    from ..torch import tensors as _tensors
+    from . import calls as _calls
+    from . import containers as _containers
+
+__all__ = ["augmented", "binary", "compare", "unary"]
+
+_BINARY: dict[type, tuple[str, Any]] = {
+    ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
+    ast.Div: ("div", operator.truediv), ast.FloorDiv: ("floor_divide", operator.floordiv),
+    ast.Mod: ("remainder", operator.mod), ast.Pow: ("pow", operator.pow), ast.MatMult: ("matmul", operator.matmul),
+    ast.BitAnd: ("bitwise_and", operator.and_), ast.BitOr: ("bitwise_or", operator.or_),
+    ast.BitXor: ("bitwise_xor", operator.xor), ast.LShift: ("lshift", operator.lshift),
+    ast.RShift: ("rshift", operator.rshift),
+}  # fmt: skip
+
+_DUNDER = {"div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and", "bitwise_or": "or"}
+
+_COMPARE: dict[type, tuple[str, Any]] = {
+    ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt), ast.GtE: ("ge", operator.ge),
+}  # fmt: skip
+
+_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+
+
+def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
+    """`left op right`"""
+    name, act = _BINARY[type(op)]
+    left, right = _networks.as_tensor(left), _networks.as_tensor(right)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return _tensors.operate(m, name, [left, right], {})
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        if name == "remainder" and isinstance(right, int):
+            m.modulus, m.remainder = right, left % right if right else 0
+            lengthen(m, right)
+        return _really(act, left, right)
+    if isinstance(left, (Object, Class)) or isinstance(right, (Object, Class)):
+        return _by_method(m, name, left, right)
+    if isinstance(left, list) and isinstance(right, list) and name == "add":
+        made = List([*left, *right], m.short)
+        made.loose = getattr(left, "loose", False) or getattr(right, "loose", False)
+        made.place = getattr(left, "place", None) or getattr(right, "place", None)
+        return made
+    if isinstance(left, list) and isinstance(right, int) and name == "mul" and len(left) * right < 200:
+        return List(list(left) * right, m.short)
+    if isinstance(left, tuple) and isinstance(right, tuple) and name == "add":
+        return left + right
+    if isinstance(left, dict) and isinstance(right, dict) and name == "bitwise_or":
+        return Dict({**left, **right}, m.short)
+    if is_concrete(left) and is_concrete(right):
+        return _really(act, left, right)
+    nodes = [v.node for v in (left, right) if isinstance(v, Unknown) and v.node is not None]
+    plain = all((isinstance(v, Unknown) and v.plain) or is_concrete(v) for v in (left, right))
+    return Unknown(plain=plain, node=nodes[0] if nodes else None)
+
+
+def _really(act: Any, left: Any, right: Any) -> Any:
+    try:
+        if act is operator.pow and abs(right) > 64:
+            return Unknown(plain=True)
+        if act is operator.lshift and right > 64:
+            return Unknown(plain=True)
+        found = act(left, right)
+    except Exception:  # whatever the program's own values do not allow
+        return Unknown(plain=True)
+    if isinstance(found, (str, list, tuple)) and len(found) > 10_000:
+        return Unknown(plain=True)
+    return found
+
+
+def _by_method(m: Machine, name: str, left: Any, right: Any) -> Any:
+    dunder = _DUNDER.get(name, name)
+    if isinstance(left, Object):
+        found = left.cls.find(f"__{dunder}__")
+        if found:
+            return _calls.call(m, found[0], [left, right], {})
+    if isinstance(right, Object):
+        found = right.cls.find(f"__r{dunder}__")
+        if found:
+            return _calls.call(m, found[0], [right, left], {})
+    return Unknown()
+
+
+def augmented(m: Machine, op: ast.operator, left: Any, right: Any, target: str) -> Any:
+    """`left op= right`: in place where Python would change the object itself."""
+    if isinstance(left, Tensor):
+        return _tensors.operate_in_place(m, _BINARY[type(op)][0], left, [right], target)
+    if isinstance(left, List) and isinstance(op, ast.Add):
+        _containers.method(m, left, "extend").act(m, [right], {})
+        return left
+    if isinstance(left, Object):
+        found = left.cls.find(f"__i{_DUNDER.get(_BINARY[type(op)][0], _BINARY[type(op)][0])}__")
+        if found:
+            return _calls.call(m, found[0], [left, right], {})
+    return binary(m, op, left, right)
+
+
+def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
+    """`op value`"""
+    if isinstance(op, ast.Not):
+        known = m.known_truth(value)
+        if known is not None:
+            return not known
+        key = value.key if isinstance(value, Unknown) else ("id", id(value))
+        if isinstance(key, tuple) and key and key[0] == "not":
+            return Unknown(key[1], plain=True)
+        return Unknown(("not", key), plain=True)
+    if isinstance(value, Tensor):
+        names = {ast.USub: "neg", ast.Invert: "bitwise_not"}
+        return _tensors.operate(m, names[type(op)], [value], {}) if type(op) in names else value
+    if isinstance(value, (int, float)):
+        return {ast.USub: operator.neg, ast.UAdd: operator.pos}.get(type(op), lambda v: ~int(v))(value)
+    if isinstance(value, Unknown):
+        return Unknown(plain=value.plain, node=value.node)
+    return Unknown()
+
+
+def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """`left op right` for everything but `in`."""
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        return _identity(left, right, isinstance(op, ast.Is))
+    name, act = _COMPARE[type(op)]
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return _tensors.operate(m, name, [left, right], {})
+    if is_concrete(left) and is_concrete(right):
+        try:
+            return act(left, right)
+        except TypeError:
+            return Unknown(plain=True)
+    if isinstance(left, Object) or isinstance(right, Object):
+        if name in ("eq", "ne") and not (isinstance(left, Object) and left.cls.find("__eq__")):
+            if left is right:
+                return name == "eq"
+            return (name == "ne") if not isinstance(left, Unknown) and not isinstance(right, Unknown) else Unknown()
+    keys = sorted(repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right))
+    if name == "ne":
+        return Unknown(("not", ("eq", *keys)), plain=True)
+    if name != "eq" and keys != [repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right)]:
+        name = _MIRROR[name]
+    return Unknown((name, *keys), plain=True)
+
+
+def _identity(left: Any, right: Any, same: bool) -> Any:
+    if left is right:
+        return same
+    for value, other in ((left, right), (right, left)):
+        if other is None and isinstance(value, Unknown):
+            if isinstance(value.key, tuple) and value.key[:1] == ("batch",):
+                return not same
+            key = ("none", value.key)
+            return Unknown(key if same else ("not", key), plain=True)
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return Unknown(plain=True)
+    if isinstance(left, (bool, int, str, float)) and isinstance(right, (bool, int, str, float)):
+        return (left == right and type(left) is type(right)) == same
+    return not same

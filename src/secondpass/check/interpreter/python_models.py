@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Built-in functions and the parts of the standard library that training code leans on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..torch.tensors import operate
+from . import argparse_model  # noqa: F401 - registers
+from .attributes import get_attribute
+from .containers import is_concrete
+from .contexts import Switch
+from .copies import copied
+from .items import get_item
+from .iterables import some
+from .library import FUNCTIONS, function, models
+from .machine import Machine
+from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from . import calls as _calls
+    from . import operators as _operators
+
+__all__: list[str] = []
+
+Args = list[Any]
+Words = dict[str, Any]
+
+
+@function("builtins.dict", "collections.OrderedDict")
+def _dict(m: Machine, args: Args, kwargs: Words) -> Any:
+    made = Dict(depth=m.short)
+    if args:
+        source = args[0]
+        if isinstance(source, dict):
+            made.update(source)
+            made.loose = bool(getattr(source, "loose", False))
+        else:
+            found, whole = some(m, source)
+            made.loose = not whole
+            for pair in found:
+                if isinstance(pair, tuple) and len(pair) == 2 and is_concrete(pair[0]):
+                    made[pair[0]] = pair[1]
+                else:
+                    made.loose = True
+    made.update(kwargs)
+    return made
+
+
+@function("collections.defaultdict", "collections.Counter")
+def _defaultdict(m: Machine, args: Args, kwargs: Words) -> Any:
+    made = Dict(depth=m.short)
+    made.default = args[0] if args and not isinstance(args[0], (dict, list)) else External("builtins.int")
+    return made
+
+
+@function("builtins.set", "builtins.frozenset")
+def _set(m: Machine, args: Args, kwargs: Words) -> Any:
+    if not args:
+        return set()
+    found, whole = some(m, args[0])
+    return set(found) if whole and is_concrete(found) else Unknown(plain=True)
+
+
+@function("builtins.sum")
+def _sum(m: Machine, args: Args, kwargs: Words) -> Any:
+    found, whole = some(m, args[0])
+    total: Any = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    import ast
+
+    if not whole and is_concrete(found):
+        return Unknown(plain=True)
+    for item in found:
+        total = _operators.binary(m, ast.Add(), total, item)
+    return total if whole or isinstance(total, Tensor) else Unknown(plain=getattr(total, "plain", True))
+
+
+@function("builtins.min", "builtins.max")
+def _extreme(m: Machine, args: Args, kwargs: Words) -> Any:
+    values = args if len(args) > 1 else some(m, args[0])[0]
+    if any(isinstance(v, Tensor) for v in values):
+        return next(v for v in values if isinstance(v, Tensor))
+    return Unknown(plain=True)
+
+
+def _too_long(name: str, args: Args) -> bool:
+    """Whether to compute it could take for ever: no limit of ours stops a computation inside Python's own code."""
+    if name in ("pow", "factorial", "comb", "perm"):
+        return any(isinstance(a, int) and abs(a) > 1_000 for a in args)
+    return any(isinstance(a, range) and len(a) > 10_000 for a in args)
+
+
+def _pure(name: str, real: Any) -> Any:
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        if is_concrete(list(args)) and is_concrete(kwargs) and not _too_long(name, args):
+            try:
+                found = real(*args, **kwargs)
+            except Exception:  # whatever the program's own values do not allow
+                return Unknown(plain=True)
+            return found if is_concrete(found) else Unknown(plain=True)
+        if any(isinstance(a, Tensor) for a in args) and name in ("abs", "round"):
+            return operate(m, name, list(args), {})
+        if name in ("min", "max"):
+            return _extreme(m, args, kwargs)
+        return Unknown(plain=True)
+
+    return act
+
+
+for _name, _real in {
+    "abs": abs,
+    "round": round,
+    "min": min,
+    "max": max,
+    "divmod": divmod,
+    "ord": ord,
+    "chr": chr,
+    "pow": pow,
+}.items():
+    FUNCTIONS[f"builtins.{_name}"] = _pure(_name, _real)
+
+for _name in dir(math):
+    if callable(getattr(math, _name)) and not _name.startswith("_"):
+        FUNCTIONS[f"math.{_name}"] = _pure(_name, getattr(math, _name))
+
+
+@function("builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.repr", "builtins.format")
+def _number(m: Machine, args: Args, kwargs: Words) -> Any:
+    return Unknown(plain=True)
+
+
+def _convert(name: str, real: Any) -> None:
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        if not args:
+            return real()
+        value = args[0]
+        if isinstance(value, Tensor):
+            if value.needs and m.grad and name in ("int", "float"):
+                m.engine.cut("item", value.name, m.place())
+            return Unknown(plain=True)
+        if name == "bool":
+            known = m.known_truth(value)
+            return known if known is not None else value
+        if is_concrete(list(args)):
+            try:
+                return real(*args)
+            except Exception:  # whatever the program's own values do not allow
+                return Unknown(plain=True)
+        return Unknown(("as", name, getattr(value, "key", id(value))), plain=True)
+
+    FUNCTIONS[f"builtins.{name}"] = act
+
+
+for _name, _real in {"int": int, "float": float, "str": str, "bool": bool}.items():
+    _convert(_name, _real)
+
+
+@function("builtins.id", "builtins.hash")
+def _id(m: Machine, args: Args, kwargs: Words) -> int:
+    return id(args[0])
+
+
+@function("builtins.print", "builtins.input")
+def _print(m: Machine, args: Args, kwargs: Words) -> None:
+    return None
+
+
+@function("builtins.globals")
+def _globals(m: Machine, args: Args, kwargs: Words) -> Any:
+    m.changes.append(-1)
+    return m.frames[-1].module.globals
+
+
+@function("builtins.vars")
+def _vars(m: Machine, args: Args, kwargs: Words) -> Any:
+    return args[0].attrs if args and isinstance(args[0], Object) else Unknown()
+
+
+@function("builtins.any", "builtins.all")
+def _any(m: Machine, args: Args, kwargs: Words) -> Any:
+    return Unknown(plain=True)
+
+
+@function("copy.deepcopy", "copy.copy")
+def _copy(m: Machine, args: Args, kwargs: Words) -> Any:
+    return copied(m, args[0], {})
+
+
+@function("copy.copy")
+def _shallow(m: Machine, args: Args, kwargs: Words) -> Any:
+    value = args[0]
+    if isinstance(value, Object):
+        made = Object(value.cls)
+        made.attrs, made.hidden = dict(value.attrs), dict(value.hidden)
+        return made
+    if isinstance(value, (List, Dict)):
+        return get_attribute(m, value, "copy").act(m, [], {})
+    return value
+
+
+@function("functools.partial")
+def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
+    act, first = args[0], list(args[1:])
+    return Native("partial", lambda m, more, words: _calls.call(m, act, [*first, *more], {**kwargs, **words}))
+
+
+@function("functools.wraps", "functools.lru_cache", "functools.cache", "functools.total_ordering")
+def _wraps(m: Machine, args: Args, kwargs: Words) -> Any:
+    return External("functools.wraps.done")
+
+
+@function("functools.wraps.done", "abc.abstractmethod", "torch.jit.export", "typing.overload", "typing.cast")
+def _as_is(m: Machine, args: Args, kwargs: Words) -> Any:
+    return args[-1]
+
+
+@function("functools.reduce")
+def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
+    found, _ = some(m, args[1])
+    values = [args[2], *found] if len(args) > 2 else found
+    total = values[0] if values else Unknown()
+    for item in values[1:]:
+        total = _calls.call(m, args[0], [total, item], {})
+    return total
+
+
+@function("contextlib.suppress")
+def _suppress(m: Machine, args: Args, kwargs: Words) -> Switch:
+    kinds = tuple(a.name.rpartition(".")[2] for a in args if isinstance(a, (External, Class)))
+    return Switch(None, kinds)
+
+
+@function("math.isnan", "math.isinf", "numpy.isnan", "numpy.isinf", "torch.isnan", "torch.isinf")
+def _not_finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    # Reading is about programs whose numbers are sound; what they do otherwise is not what they do.
+    return Unknown(("likely", False, Unknown().key), plain=True)
+
+
+@function("math.isfinite", "numpy.isfinite", "torch.isfinite")
+def _finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    return Unknown(("likely", True, Unknown().key), plain=True)
+
+
+for _name in ("dict", "list"):
+    models(f"builtins.{_name}")
+
+for _name in ("OrderedDict", "defaultdict", "deque", "UserDict"):
+    models(f"collections.{_name}")
+
+
+@function("pytest.raises", "unittest.TestCase.assertRaises")
+def _expected(m: Machine, args: Args, kwargs: Words) -> Switch:
+    return Switch(None, ("expected",))
+
+
+def _fields(owner: Object) -> Dict:
+    names = [n for cls in reversed(owner.cls.order) for n, _ in cls.fields or ()]
+    return Dict({n: owner.attrs.get(n, Unknown()) for n in names})
+
+
+def _replaced(m: Machine, args: Args, kwargs: Words) -> Object:
+    made = Object(args[0].cls)
+    made.attrs = {**args[0].attrs, **kwargs}
+    return made
+
+
+_NAMED = models(
+    "typing.NamedTuple",
+    __iter__=lambda m, args, kwargs: tuple(_fields(args[0]).values()),
+    __getitem__=lambda m, args, kwargs: get_item(m, tuple(_fields(args[0]).values()), args[1]),
+    __len__=lambda m, args, kwargs: len(_fields(args[0])),
+    _asdict=lambda m, args, kwargs: _fields(args[0]),
+    _replace=_replaced,
+)
+
+
+@function("collections.namedtuple", "typing.NamedTuple")
+def _namedtuple(m: Machine, args: Args, kwargs: Words) -> Any:
+    made = Class(args[0] if isinstance(args[0], str) else "Named", [_NAMED])
+    fields = args[1] if len(args) > 1 else kwargs.get("field_names", ())
+    if isinstance(fields, str):
+        fields = fields.replace(",", " ").split()
+    if not isinstance(fields, (list, tuple)):
+        return Unknown()
+    made.fields = [(f if isinstance(f, str) else f[0], None) for f in fields]
+    made.attrs["_fields"] = tuple(n for n, _ in made.fields)
+    return made
+
+
+@function("builtins.locals")
+def _locals(m: Machine, args: Args, kwargs: Words) -> Any:
+    """What the names of the function are bound to: a copy, or those of the module themselves."""
+    frame = m.frames[-1]
+    if frame.scope.vars is frame.module.globals:
+        return _globals(m, args, kwargs)
+    return Dict({n: v for n, v in frame.scope.vars.items() if n != "\0"}, m.short)
+
+
+@function("operator.itemgetter", "operator.attrgetter", "builtins.super")
+def _unknown(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    return Unknown()

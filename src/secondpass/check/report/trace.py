@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the graph of a reading to the record that causes are found in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from ...record import Binding, Cut, Node, Owner, Pass, Place, Trace, Write
+from ..interpreter.machine import Machine
+from ..torch.graph import Engine
+from ..torch.nodes import GraphNode
+
+__all__ = ["swallow", "trace"]
+
+_TERMS = 12
+
+
+def swallow(engine: Engine, before: int) -> None:
+    """The program caught the failure before this one and went on."""
+    if before:
+        engine.failures[before - 1] = dataclasses.replace(engine.failures[before - 1], swallowed=True)
+
+
+def _bindings(engine: Engine) -> Iterator[Binding]:
+    """What names held; sums with what they were made of."""
+    # A sum of gradients is built by the passes that take them; only training goes on and on.
+    other = {p.when for p in engine.passes if p.kind != "backward"}
+    for seen in engine.bindings:
+        yield seen if seen.when in other else dataclasses.replace(seen, terms=_terms(engine.nodes[seen.number]))
+
+
+def _terms(node: GraphNode) -> tuple[int, ...]:
+    """What the statement that made a node took in."""
+    found: list[int] = []
+    todo = [node]
+    while todo and len(found) < _TERMS:
+        here = todo.pop()
+        found += [p.number for p in here.parents]
+        todo.extend(p for p in here.parents if p.place == node.place)
+    return tuple(found)
+
+
+def _again(engine: Engine) -> dict[int, int]:
+    """How often the statement of each node ran again: in how many other iterations it made later nodes."""
+    found: dict[int, int] = {}
+    later: dict[Place, set[object]] = {}
+    for node in reversed(engine.nodes):
+        if node.place is not None:
+            seen = later.setdefault(node.place, set())
+            turn = (node.loops, node.stack)
+            found[node.number] = len(seen - {turn})
+            seen.add(turn)
+    return found
+
+
+def _passes(engine: Engine) -> Iterator[Pass]:
+    """The passes, with what the program has read of their gradients."""
+    for p in engine.passes:
+        yield dataclasses.replace(p, read=p.when in engine.read)
+
+
+def _writes(engine: Engine) -> Iterator[Write]:
+    """The writes; where a pass failed on changed memory, only those that changed it since it was saved."""
+    serial, node = engine.changed or (None, -1)
+    for write, changed, count in engine.writes:
+        if serial is None or (serial == changed and node < count):
+            yield write
+
+
+def _cuts(engine: Engine) -> Iterator[Cut]:
+    """Where history ended. That parameters are frozen explains a loss without history only if none is left."""
+    frozen = bool(engine.leaves) and all(leaf.tensor.needs is False for leaf in engine.leaves)
+    return (c for c in engine.cuts if (c.kind == "frozen") == frozen)
+
+
+def _owners(engine: Engine) -> Iterator[Owner]:
+    for owner in engine.owners.values():
+        # A pass that may have gone further than can be told may have reached what seems never to be reached.
+        yield dataclasses.replace(owner, bare=None) if engine.doubtful else owner
+
+
+def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
+    """The record of one reading."""
+    engine = m.engine
+    again = _again(engine)
+    nodes = {
+        n.number: Node(
+            n.number,
+            n.op,
+            tuple(p.number for p in n.parents),
+            n.saved,
+            place=n.place,
+            stack=n.stack,
+            when=n.when,
+            freed=None if n.opaque or n.vague else n.spent,
+            loops=n.loops,
+            again=again.get(n.number),
+        )
+        for n in engine.nodes
+    }
+    for leaf in engine.leaves:
+        nodes[leaf.node.number] = Node(leaf.node.number, "AccumulateGrad", (), (), leaf=leaf.name, when=-1)
+    return Trace(
+        nodes=nodes,
+        passes=tuple(_passes(engine)),
+        steps=tuple(engine.steps),
+        clears=tuple(engine.clears),
+        writes=tuple(_writes(engine)),
+        cuts=tuple(_cuts(engine)),
+        bindings=tuple(_bindings(engine)),
+        holdings=tuple(engine.holdings),
+        failures=tuple(engine.failures),
+        owners=tuple(_owners(engine)),
+        held=frozenset(engine.held),
+        ended=ended,
+        producer="check",
+        sources=dict(sources),
+        called=tuple(Place(*key) for key in islice(m.ran, m.trained)),
+    )

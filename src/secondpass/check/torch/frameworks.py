@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Training frameworks: what they call, and what their helpers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..interpreter.library import models
+from ..interpreter.machine import Machine
+from ..interpreter.values import Tensor, Unknown
+from . import layers  # noqa: F401  (modules must be there before classes that derive from them)
+from .passes import backward
+
+__all__: list[str] = []
+
+
+def _backward(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    loss = args[1] if len(args) > 1 else kwargs.get("loss", Unknown())
+    backward(m, [loss], {k: v for k, v in kwargs.items() if k in ("retain_graph", "create_graph")})
+
+
+def _prepare(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return args[1] if len(args) == 2 else tuple(args[1:])
+
+
+def _unwrap(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return args[1] if len(args) > 1 else Unknown()
+
+
+def _accumulate(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    # Inside `accumulate`, steps and zero_grads only act on some turns.
+    for leaf in m.engine.leaves:
+        leaf.doubt = True
+    return Unknown(plain=True)
+
+
+def _nothing(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    return None
+
+
+def _manager(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    return Unknown(plain=True)
+
+
+def _norm(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
+    return Tensor(False)
+
+
+_LOGGING: dict[str, Any] = {"__init__": _nothing, "log": _nothing, "print": _nothing}
+_SCALING: dict[str, Any] = {**_LOGGING, "backward": _backward, "autocast": _manager}
+
+models(
+    "accelerate.Accelerator",
+    **_SCALING,
+    prepare=_prepare,
+    unwrap_model=_unwrap,
+    gather=_unwrap,
+    accumulate=_accumulate,
+    clip_grad_norm_=_norm,
+    no_sync=_manager,
+)
+
+models(
+    "pytorch_lightning.Fabric",
+    **_SCALING,
+    **dict.fromkeys(("setup", "setup_module", "setup_optimizers", "setup_dataloaders"), _prepare),
+    launch=_nothing,
+    to_device=_unwrap,
+    clip_gradients=_norm,
+    no_backward_sync=_manager,
+)
+
+models(
+    "pytorch_lightning.LightningModule",
+    "torch.nn.Module",
+    **_LOGGING,
+    log_dict=_nothing,
+    save_hyperparameters=_nothing,
+    manual_backward=_backward,
+    backward=_backward,
+)

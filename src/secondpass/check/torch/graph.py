@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The graph while code is read: nodes, leaves, and what passes, steps and writes do to them.
+
+NOTE [ Certain and maybe ]
+1. `parents` are edges that exist for certain; `maybe` are edges that may exist (code that could not be read lies
+   between). A node that a pass reaches over `parents` alone is walked for certain, over a `maybe` it may be.
+2. A node walked for certain by a freeing pass is spent (True); one that may have been is None. Only True fails.
+3. A root that needs a gradient and has exactly one place where its history can come from has it from there.
+4. An `opaque` node stands for a call that could not be read. It is never the node a pass fails at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...record import Binding, Clear, Cut, Failure, Gradient, Holding, Loop, Owner, Pass, Place, Step, Write
+from ..interpreter.values import Tensor
+from .nodes import GraphNode, Leaf, Refused, between, reach
+from .refusal import refusal
+
+__all__ = ["Engine"]
+
+_STEPPING = {"add_", "sub_", "copy_", "addcdiv_", ".data ="}
+"""How parameters are moved along a gradient by hand."""
+
+
+class Engine:
+    """The events of one reading, and the graph they happen to."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.nodes: list[GraphNode] = []
+        self.leaves: list[Leaf] = []
+        self.passes: list[Pass] = []
+        self.steps: list[Step] = []
+        self.clears: list[Clear] = []
+        self.writes: list[tuple[Write, int, int]] = []
+        """Each with the serial number of the memory that it changed, and how many nodes there were."""
+        self.cuts: list[Cut] = []
+        self.bindings: list[Binding] = []
+        self.holdings: list[Holding] = []
+        self.failures: list[Failure] = []
+        self.needed: set[Place | None] = set()
+        """Where graphs are kept that a later pass may need."""
+        self.doubtful = False
+        """Whether a pass may have walked more than can be told."""
+        self.owners: dict[int, Owner] = {}
+        self.never: dict[int, set[Leaf]] = {}
+        """The leaves of each optimizer that had no gradient at any of its steps so far."""
+        self.held: set[int] = set()
+        """Numbers of the leaves that modules in sight held at the last steps."""
+        self.stepping = False
+        """Whether an optimizer is evaluating its closure."""
+        self.read: set[int] = set()
+        """The passes whose gradients the program has looked at."""
+        self.again = False
+        """Whether the last pass walked nodes that an earlier one had spent."""
+        self._retained: list[tuple[int, set[GraphNode]]] = []
+        """(index of the pass, what it may have walked) of the passes that kept their graph."""
+        self.changed: tuple[int, int] | None = None
+        """Serial number of the memory whose change a pass failed on, and the number of the node that had saved it."""
+        self._cut_sites: set[tuple[Any, ...]] = set()
+
+    # building ---------------------------------------------------------------------------------------------------------
+
+    def node(
+        self,
+        op: str,
+        parents: Iterable[GraphNode],
+        maybe: Iterable[GraphNode],
+        place: Place | None,
+        stack: tuple[Place, ...] = (),
+    ) -> GraphNode:
+        """Records one operation."""
+        made = GraphNode(len(self.nodes), op, tuple(dict.fromkeys(parents)), tuple(dict.fromkeys(maybe)))
+        made.place = place
+        made.stack = stack
+        made.when = self.clock - 1
+        self.nodes.append(made)
+        return made
+
+    def leaf(self, tensor: Tensor, name: str = "") -> Leaf:
+        """Makes a tensor one that gathers gradients."""
+        if tensor.leaf is None:
+            node = GraphNode(-1 - len(self.leaves), "AccumulateGrad", (), ())
+            tensor.leaf = node.leaf = Leaf(node, name or tensor.name, tensor)
+            tensor.store.leaf = tensor.leaf
+            self.leaves.append(tensor.leaf)
+        elif name and not tensor.leaf.name:
+            tensor.leaf.name = name
+        return tensor.leaf
+
+    def tick(self) -> int:
+        """The moment of the next event."""
+        self.clock += 1
+        return self.clock - 1
+
+    # what happens -----------------------------------------------------------------------------------------------------
+
+    def cut(self, kind: str, name: str, place: Place | None) -> None:
+        """History ended here. Each site is told once per moment."""
+        site = (kind, place, self.clock)
+        if site not in self._cut_sites:
+            self._cut_sites.add(site)
+            self.cuts.append(Cut(self.clock, kind, name, place))
+
+    def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> bool:
+        """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""
+        store = tensor.store
+        if certain:
+            store.version += 1
+            store.writer = place
+        else:
+            store.doubt = len(self.nodes)
+        leaf = store.leaf.node.number if store.leaf else None
+        self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
+        return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
+
+    def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
+        """A parameter that no optimizer owns was moved after the program had read its gradient."""
+        number = leaf.node.number
+        if not leaf.read or not leaf.has or leaf.doubt or any(number in o.leaves for o in self.owners.values()):
+            return False
+        leaf.applied.add(-1)
+        self.steps.append(Step(self.clock - 1, "", (number,), place, (number,), {number: leaf.made}))
+        return leaf.piled
+
+    def zero(self, leaves: Sequence[Leaf] | None, optimizer: str, place: Place | None) -> bool:
+        """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
+        unused = any(leaf.made and not leaf.applied and not leaf.read for leaf in leaves or ())
+        for leaf in leaves or ():
+            leaf.has, leaf.grad, leaf.piled, leaf.read = False, None, False, False
+            leaf.made = ()
+            leaf.applied.clear()
+            leaf.cleared = place
+        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
+        self.clears.append(Clear(self.tick(), numbers, place, optimizer))
+        return unused
+
+    def look_at(self, leaf: Leaf) -> None:
+        """The program reads a gradient: what it is made of was not in vain."""
+        self.read |= set(leaf.made or ())
+
+    def step(
+        self,
+        leaves: Sequence[Leaf] | None,
+        optimizer: str,
+        identity: int,
+        place: Place | None,
+        iteration: int | None,
+        when: int,
+        inside: tuple[int, ...] = (),
+    ) -> bool:
+        """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd."""
+        sure = leaves is not None and all(leaf.has and not leaf.doubt for leaf in leaves)
+        used: dict[int, Gradient | None] = {}
+        moved, empty, stale, piled = [], False, False, False
+        never = self.never.setdefault(identity, set(leaves or ()))
+        if leaves is None:
+            self.read |= {p.when for p in self.passes}  # whose gradients they were cannot be told
+        for leaf in leaves or ():
+            used[leaf.node.number] = None if leaf.doubt or leaf.has is None else leaf.made
+            filled = identity in leaf.filled
+            leaf.filled.discard(identity)
+            if leaf.doubt or leaf.has is None:
+                leaf.store.doubt = len(self.nodes)
+                never.discard(leaf)
+                continue
+            if not leaf.has:
+                empty = empty or filled
+                continue
+            never.discard(leaf)
+            stale, piled = stale or identity in leaf.applied, piled or leaf.piled
+            leaf.applied.add(identity)
+            moved.append(leaf.node.number)
+        self.move([leaf for leaf in leaves or () if leaf.node.number in moved], when, place)
+        numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
+        number = len(self.nodes) if sure else None
+        self.steps.append(Step(when, optimizer, numbers, place, tuple(moved), used, iteration, inside, number))
+        return bool(piled or stale or empty)
+
+    def move(self, leaves: Sequence[Leaf], when: int, place: Place | None) -> None:
+        """A step, or an evaluation inside one, has changed parameters."""
+        for leaf in leaves:
+            leaf.store.version += 1
+            leaf.store.writer = place
+            write = Write(when, leaf.name, leaf.node.number, place, "step")
+            self.writes.append((write, leaf.store.serial, len(self.nodes)))
+
+    def run(
+        self,
+        roots: Sequence[Tensor],
+        *,
+        kind: str = "backward",
+        inputs: Sequence[Tensor] | None = None,
+        retain: bool | None = False,
+        create: bool | None = False,
+        place: Place | None = None,
+        stack: tuple[Place, ...] = (),
+        iteration: int | None = None,
+        loops: tuple[Loop, ...] = (),
+        nested: bool = False,
+    ) -> list[GraphNode]:
+        """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
+        when, self.again = self.tick(), False
+        frees = retain is False and create is False
+        start = [r.node or (r.leaf and r.leaf.node) for r in roots]
+        nodes = [n for n in start if n is not None]
+        goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
+        reached, maybe = reach(nodes)
+        certain = reached if goals is None else between(reached, goals)
+        record = {
+            "when": when,
+            "kind": kind,
+            "roots": tuple(n.number for n in nodes),
+            "inputs": None if goals is None else tuple(n.number for n in goals),
+            "retain": retain is True or (retain is False and create is True),
+            "create": create is True,
+            "place": place,
+            "stack": stack,
+            "walked": frozenset(n.number for n in certain if not n.opaque),
+            "iteration": iteration,
+            "loops": loops,
+            "nested": nested,
+            "behind": self._behind(kind, reached, maybe),
+            "number": len(self.nodes),
+        }
+        if self.stepping:
+            record["found"] = {leaf.node.number: leaf.made for leaf in self.leaves if leaf.made != ()}
+            record["versions"] = {leaf.node.number: leaf.store.version for leaf in self.leaves}
+        dim = maybe | {n for n in reached if n.opaque}
+        if goals is not None and certain.isdisjoint(goals):
+            dim |= reached  # how it gets to what it was asked for cannot be told
+        unread = any(r.node is None and r.leaf is None and r.needs is None for r in roots)
+        self._doubt_retains(dim)
+        if record["retain"]:
+            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None}))
+            if unread or (dim and _blind(reached | maybe)):
+                self.needed.add(place)  # what cannot be read may use the graph again
+        self.doubtful = self.doubtful or bool(dim) or unread
+        refused = refusal(roots, nodes, certain)
+        if refused:
+            failure, message, self.changed = refused
+            self.passes.append(Pass(outcome="failed", **record))  # type: ignore[arg-type]
+            self.failures.append(Failure(when, message=message, place=place, stack=stack, **failure))
+            raise Refused(failure["kind"], message)
+        index = len(self.passes)
+        self.passes.append(Pass(**record))  # type: ignore[arg-type]
+        self._spend(certain, maybe, frees, retain is None or create is None)
+        if kind == "backward":
+            if dim or unread:
+                # Behind a call that could not be read, any parameter may have been used.
+                maybe = maybe | {leaf.node for leaf in self.leaves} - certain
+            made = None if create is False else self.derivative(certain, create, place, stack, loops)
+            filled = self._gather(certain, maybe, inputs, when, made)
+            if inputs is None and not dim and not unread:
+                self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
+        return [n for n in certain if n.leaf is None]
+
+    def _behind(self, kind: str, reached: set[GraphNode], maybe: set[GraphNode]) -> frozenset[int] | None:
+        """The leaves behind the roots of a `grad`; None where there may be others."""
+        if kind != "grad" or maybe or any(n.opaque for n in reached):
+            return None
+        return frozenset(n.number for n in reached if n.leaf is not None)
+
+    def derivative(
+        self,
+        walked: Iterable[GraphNode],
+        create: bool | None,
+        place: Place | None,
+        stack: tuple[Place, ...],
+        loops: tuple[Loop, ...],
+    ) -> GraphNode:
+        """The history of the gradients that a pass with `create_graph` makes: of what the nodes it walked had saved."""
+        walked = [n for n in walked if n.leaf is None]
+        parents = dict.fromkeys(
+            n
+            for node in walked
+            for _, kept, _, _ in node.keeps
+            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
+        )
+        made = self.node("MulBackward0", parents if create else (), () if create else parents, place, stack)
+        made.loops = loops
+        made.saved = ("self",)
+        made.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
+        return made
+
+    def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
+        """A pass of which it cannot be told what it walked."""
+        self.doubtful = True
+        self.needed.update(p.place for p in self.passes if p.retain)
+        self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
+
+    def _doubt_retains(self, dim: set[GraphNode]) -> None:
+        """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
+        for index, kept in self._retained if dim else ():
+            if not dim.isdisjoint(kept):
+                self.needed.add(self.passes[index].place)
+
+    def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
+        for node in certain:
+            if frees and node.leaf is None:
+                self.again = self.again or node.spent is True
+                node.spent = True
+            elif unsure and node.spent is False:
+                node.spent = None
+        for node in maybe:
+            if (frees or unsure) and node.spent is False:
+                node.spent = None
+
+    def _gather(
+        self,
+        certain: set[GraphNode],
+        maybe: set[GraphNode],
+        inputs: Sequence[Tensor] | None,
+        when: int,
+        made: GraphNode | None = None,
+    ) -> tuple[int, ...]:
+        """Gives leaves their gradients; `made` is the history of those of a pass with `create_graph`."""
+        filled = []
+        for node in certain:
+            if node.leaf and (inputs is None or node.leaf.tensor in inputs):
+                node.leaf.piled = node.leaf.piled or bool(node.leaf.has and node.leaf.applied)
+                filled.append(node.number)
+                known = node.leaf.made if node.leaf.has is not None and not node.leaf.doubt else None
+                node.leaf.made = None if known is None else (*known, when)
+                node.leaf.has = True
+                node.leaf.filled = set(self.owners)
+                node.leaf.applied.clear()
+                node.leaf.read = False
+                self._renew(node.leaf, made)
+        for node in maybe:
+            if node.leaf:
+                node.leaf.made = None
+                if made is not None:
+                    self._renew(node.leaf, made)
+            if node.leaf and not node.leaf.has:
+                node.leaf.has = None
+                for never in self.never.values():
+                    never.discard(node.leaf)
+        return tuple(filled)
+
+    def _renew(self, leaf: Leaf, made: GraphNode | None) -> None:
+        """A new gradient is added to what is there: in place, or with `create_graph` as one more operation."""
+        old = leaf.grad.node if leaf.grad is not None else None
+        if made is None:
+            leaf.grad = leaf.grad if old is not None else None
+            return
+        node = made
+        if old is not None:
+            node = self.node("AddBackward0", (made, old), (), made.place, made.stack)
+            node.loops, node.opaque = made.loops, made.opaque or old.opaque
+        leaf.grad = Tensor(None if node.opaque or not node.parents else True, node)
+        leaf.grad.grad_of = leaf
+
+
+def _blind(nodes: set[GraphNode]) -> bool:
+    """Whether there is more behind these nodes than calls of values that keep no graph."""
+    return any(n.opaque and n.given is None for n in nodes) or not any(n.given is not None for n in nodes)

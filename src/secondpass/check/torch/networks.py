@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Networks that are not read: a library's, an argument, what a factory made.
+
+NOTE [ Networks that are not read ]
+1. A value that was given to the program (an argument, what a library or a factory made) and is called with data is one
+   operation that takes the history of what it is called with. It keeps no graph from one call to the next. Functions
+   and methods of code that is not read are no such values: they may do anything.
+2. It is a network, with parameters of its own, if the program asks for its parameters; or if a pass is made from what it
+   gave, and nothing else could have given that a history.
+3. What a network gives has history, for certain: the node saves something, and its parameters if an input has history
+   too. (A single layer over plain inputs need not have saved its weight.)
+4. Its parameters are told as one, which stands for all: it is trained when an optimizer has it, and never missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..interpreter.machine import Machine
+from ..interpreter.values import Function, List, Native, Object, Tensor, Unknown
+from .edges import edges, flatten
+from .layers import make_parameter
+from .methods import is_method
+from .nodes import GraphNode, reach
+from .tensors import opaque
+
+__all__ = ["as_tensor", "establish", "forward", "is_given", "leaves", "member", "part"]
+
+_PART = "UnbindBackward0"
+_PLAIN = frozenset("data shape dtype device ndim is_leaf requires_grad".split())
+
+
+def is_given(function: Unknown, values: list[Any]) -> bool:
+    """Whether a call is that of a value that takes in data: NOTE [ Networks that are not read ] 1."""
+    if not values or not (function.instance or function.network is not None):
+        return False
+    return not any(isinstance(v, Function) or _acts(v) for v in values)
+
+
+def _acts(value: Any) -> bool:
+    """Whether a value trains, or can be trained."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(v, Tensor) and v.is_param for v in value)
+    if isinstance(value, Unknown):
+        return value.network is not None
+    return isinstance(value, Object) and ("leaves" in value.hidden or value.cls.derives("torch.nn.Module"))
+
+
+def _weight(m: Machine, value: Unknown) -> Tensor:
+    """The parameter that stands for all of a network's."""
+    if value.network is None:
+        last = value.key[-1] if isinstance(value.key, tuple) and value.key else ""
+        made = value.network = make_parameter(m, last if isinstance(last, str) else "")
+        assert made.leaf is not None
+        made.leaf.stands = True
+    return value.network
+
+
+def leaves(value: Unknown) -> Iterator[Any]:
+    """The leaves that stand for the parameters of a network and of its parts."""
+    if value.network is not None:
+        yield value.network.leaf
+    for part in (value.memo or {}).values():
+        yield from leaves(part)
+
+
+def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    """Calls a network: NOTE [ Networks that are not read ] 3."""
+    values: list[Any] = []
+    flatten(m, [*args, *kwargs.values()], values, 0)
+    weight = function.network
+    if m.grad is False:
+        return Unknown()
+    if weight is None or not weight.needs or not m.grad:
+        node = opaque(m, values if weight is None else [*values, weight])
+        node.given = function
+        return Unknown(node=node)
+    _, certain, maybe = edges([*values, weight])
+    node = m.engine.node("AddmmBackward0", certain, maybe, m.place(), m.stack())
+    node.loops = m.loops()
+    node.given = function
+    _save(node, weight)
+    return Unknown(node=node)
+
+
+def part(m: Machine, value: Unknown) -> GraphNode | None:
+    """The history of one of several things that a call gave: their names are to be told apart."""
+    whole = value.node
+    if whole is None or whole.given is None:
+        return whole
+    certain, maybe = ((whole,), ()) if whole.network else ((), (whole,))
+    node = m.engine.node(_PART, certain, maybe, m.place(), m.stack())
+    node.loops, node.given, node.opaque, node.network = m.loops(), whole.given, whole.opaque, whole.network
+    return node
+
+
+def _save(node: GraphNode, weight: Tensor) -> None:
+    node.network = True
+    node.saved = ("weight",)
+    node.keeps = (("weight", weight, weight.store, weight.store.version),)
+    if all(p.leaf is not None for p in node.parents):
+        node.unsure = frozenset(node.saved)
+
+
+def establish(m: Machine, roots: list[Tensor]) -> None:
+    """A pass is made: what alone can have given its roots a history is a network."""
+    certain, _ = reach([r.node for r in roots if r.node is not None])
+    for node in [n for n in certain if n.opaque]:
+        given, behind = node.given, _behind(node)
+        if given is None or behind is None:
+            continue
+        weight = _weight(m, given)
+        if not weight.needs:
+            continue
+        assert weight.leaf is not None
+        for each in (*behind, *_alike(m, given, behind)):
+            each.opaque, each.network = False, True
+            if each.op == _PART:
+                each.parents, each.maybe = each.maybe, ()
+            else:
+                each.parents, each.maybe = (weight.leaf.node, *each.maybe), ()
+                _save(each, weight)
+
+
+def _alike(m: Machine, given: Unknown, known: list[GraphNode]) -> Iterator[GraphNode]:
+    """The other things that those calls gave, and calls of the same value that took in nothing else."""
+    sure = set(known)
+    for node in m.engine.nodes:
+        if (
+            node.given is given
+            and node.opaque
+            and not node.parents
+            and node not in sure
+            and sure.issuperset(node.maybe)
+        ):
+            sure.add(node)
+            yield node
+
+
+def _behind(node: GraphNode) -> list[GraphNode] | None:
+    """The calls of one value that lie behind a node, if nothing else does."""
+    found: dict[GraphNode, None] = {}
+    todo = [node]
+    while todo:
+        here = todo.pop()
+        if here in found:
+            continue
+        if here.given is not node.given or not here.opaque or here.parents:
+            return None
+        found[here] = None
+        todo.extend(here.maybe)
+    return list(found)
+
+
+def as_tensor(value: Any) -> Any:
+    """What a call of a given value gave is a tensor where the program computes with it."""
+    if isinstance(value, Unknown) and not value.plain and value.node is not None and value.node.given is not None:
+        return Tensor(True if value.node.network else None, value.node)
+    return value
+
+
+def member(m: Machine, owner: Unknown, name: str) -> Any:
+    """An attribute of an unknown value that tells what it is, or None."""
+    if name in _PLAIN and owner.node is not None and owner.node.given is not None:
+        found = owner.attribute(name)
+        found.plain, found.node = True, None
+        return found
+    if owner.node is not None and owner.node.given is not None and not is_method(name):
+        known = owner.memo is not None and name in owner.memo
+        found = owner.attribute(name)
+        found.node = found.node if known else part(m, owner)
+        return found
+    if name in ("parameters", "named_parameters"):
+        return Native(name, lambda m, args, kwargs: _parameters(m, owner, name))
+    if name in ("train", "eval"):
+        return Native(name, lambda m, args, kwargs: _mode(owner, args))
+    if owner.network is None:
+        return None
+    if name == "zero_grad":
+        return Native(name, lambda m, args, kwargs: _zero_grad(m, owner))
+    if name in ("requires_grad_", "load_state_dict"):
+        return Native(name, lambda m, args, kwargs: _change(m, owner, name))
+    return None
+
+
+def _parameters(m: Machine, owner: Unknown, name: str) -> List:
+    weight = _weight(m, owner)
+    made = List([(Unknown(plain=True), weight)] if name == "named_parameters" else [weight])
+    made.kind = "complete"
+    return made
+
+
+def _mode(owner: Unknown, args: list[Any]) -> Unknown:
+    owner.instance = owner.instance or not args
+    return owner
+
+
+def _zero_grad(m: Machine, owner: Unknown) -> None:
+    m.visit()
+    m.engine.zero(list(leaves(owner)), "", m.place())
+
+
+def _change(m: Machine, owner: Unknown, name: str) -> Unknown:
+    """Some of its parameters may be others from here on, or gather no gradients."""
+    for leaf in leaves(owner):
+        if name == "requires_grad_":
+            leaf.tensor.needs = None
+            m.settings += 1
+        else:
+            leaf.store.doubt = len(m.engine.nodes)
+    return owner

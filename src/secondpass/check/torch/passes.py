@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes: `backward()` and `grad()`, with what was seen when they began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..interpreter.loops import at_least, iterate
+from ..interpreter.machine import Machine, Raised
+from ..interpreter.values import Tensor, Unknown
+from .hooks import after_pass
+from .nodes import reach
+from .sight import look
+
+if TYPE_CHECKING:
+    from . import networks as _networks
+
+__all__ = ["backward", "gradients", "maybe_backward"]
+
+
+def _flag(m: Machine, words: dict[str, Any], name: str) -> bool | None:
+    value = words.get(name)
+    return False if value is None else m.known_truth(value)
+
+
+def tensors_of(m: Machine, value: Any) -> list[Any]:
+    """The tensors of an argument that may be one or several."""
+    if isinstance(value, (Tensor, Unknown)):
+        return [value]
+    if value is None or isinstance(value, (int, float, str)):
+        return []
+    items = iterate(m, value)
+    found = []
+    for item in items:
+        found.append(item)
+        if items.length is None and len(found) >= 3:
+            found.append(Unknown())
+            break
+    return found
+
+
+def backward(m: Machine, roots: list[Any], words: dict[str, Any]) -> None:
+    """`loss.backward()` and `torch.autograd.backward(losses)`."""
+    known = [r if isinstance(r, Tensor) else Tensor(None, r.node) for r in roots if isinstance(r, (Tensor, Unknown))]
+    if any(isinstance(r, Unknown) for r in roots) and len(known) == 1 and known[0].node is None:
+        maybe_backward(m, [])
+        return
+    inputs = words.get("inputs")
+    _run(m, known, words, "backward", None if inputs is None else tensors_of(m, inputs))
+
+
+def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> Any:
+    """`torch.autograd.grad(outputs, inputs)`"""
+    roots = [r if isinstance(r, Tensor) else Tensor(None, r.node) for r in tensors_of(m, outputs)]
+    goals = tensors_of(m, inputs)
+    create = _flag(m, words, "create_graph")
+    if any(isinstance(g, Unknown) for g in goals):
+        maybe_backward(m, roots)
+        return tuple(Unknown() for _ in goals) if not isinstance(inputs, Unknown) else Unknown()
+    walked = _run(m, roots, words, "grad", goals)
+    if create is False:
+        m.engine.cut("grad", "", m.place())
+        found: list[Any] = [Tensor(False) for _ in goals]
+    else:
+        node = m.engine.derivative(walked, create, m.place(), m.stack(), m.loops())
+        found = [Tensor(True if create and not node.opaque else None, node) for _ in goals]
+    return tuple(found)
+
+
+def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inputs: list[Any] | None) -> Any:
+    create = _flag(m, words, "create_graph")
+    if "retain_variables" in words:
+        raise Raised("TypeError")  # the flag's name of old, which PyTorch no longer knows
+    retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
+    m.visit()
+    if kind == "backward" and m.grad is not False:
+        _networks.establish(m, roots)
+    look(m)
+    goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
+    walked = m.engine.run(
+        roots,
+        kind=kind,
+        inputs=goals,
+        retain=retain,
+        create=create,
+        place=m.place(),
+        stack=m.stack(),
+        iteration=m.iteration(),
+        loops=m.loops(),
+    )
+    m.trained = len(m.ran)
+    if m.engine.again:
+        at_least(m, 5)
+    if m.hooks:
+        after_pass(m, set(m.engine.passes[-1].walked or ()))
+    return walked
+
+
+def maybe_backward(m: Machine, roots: list[Any]) -> None:
+    """A pass that may run, from roots that may be these: whatever it could have walked is in doubt afterwards."""
+    nodes = [r.node for r in roots if getattr(r, "node", None) is not None]
+    m.visit()
+    m.engine.unknown_pass(m.place(), m.stack())
+    if nodes:
+        certain, maybe = reach(nodes)
+        m.engine._spend(set(), certain | maybe, True, True)
+        m.engine._gather(set(), certain | maybe, None, m.engine.clock - 1)
+        return
+    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None, m.engine.clock - 1)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What names hold when a pass begins: which tensors with history, and how many of them a container keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...record import Binding, Holding, Path
+from ..interpreter.machine import Machine
+from ..interpreter.values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
+from .nodes import GraphNode
+
+if TYPE_CHECKING:
+    from . import layers as _layers
+
+__all__ = ["look"]
+
+DEEPEST = 3
+WIDEST = 24
+_DULL = frozenset({Function, Class, External, Native, Bound, Unknown, Module, str, int, float, bool, type(None)})
+"""Kinds of values that hold no tensor."""
+
+
+class _Look:
+    def __init__(self, m: Machine, modules: bool) -> None:
+        self.m = m
+        self.modules = modules
+        self.when = m.engine.clock
+        self.seen: set[int] = set()
+        self.found: list[Binding] = []
+
+    def names(self, names: dict[str, Any], scope: str, function: str) -> None:
+        # Most names are those of functions, classes and plain values: this is the hottest loop of a reading.
+        for name, value in [(n, v) for n, v in names.items() if type(v) not in _DULL or _gave(v)]:
+            if name != "\0":
+                self.value(value, Path(name, scope, (), _type(value)), function, 0)  # type: ignore[arg-type]
+
+    def value(self, value: Any, path: Path, function: str, depth: int) -> None:
+        if isinstance(value, (Tensor, Unknown)):
+            if value.node is not None and (_gave(value) if isinstance(value, Unknown) else value.needs is not False):
+                self.found.append(Binding(self.when, path, value.node.number, value.node.spent, function))
+            return
+        if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
+            return
+        self.seen.add(id(value))
+        if isinstance(value, Object):
+            if "leaves" in value.hidden:
+                return
+            if self.modules and value.cls.derives("torch.nn.Module"):
+                for label, tensor in _layers.parameters(value).items():
+                    if tensor.leaf is not None:
+                        self.m.engine.held.add(tensor.leaf.node.number)
+                        tensor.leaf.rename(f"{path.name}.{label}")
+            for attr, item in list(value.attrs.items()):
+                self.value(item, path.then("attribute", attr, _type(item)), function, depth + 1)
+            items = value.hidden.get("items")
+            if items is not None and not value.cls.derives("torch.nn.Module"):
+                self.value(items, path.then("item", "...", _type(items)), function, depth)
+            return
+        if isinstance(value, (List, Dict)):
+            self.holding(value, path)
+        pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
+        for count, (key, item) in enumerate(pairs):
+            if count >= WIDEST:
+                break
+            slot = f'"{key}"' if isinstance(key, str) else repr(key)
+            self.value(item, path.then("item", slot, _type(item)), function, depth + 1)
+        if isinstance(value, Dict):
+            for item in value.others:
+                self.value(item, path.then("item", "...", _type(item)), function, depth + 1)
+
+    def holding(self, box: Any, path: Path) -> None:
+        inside = [n.number for n in _tensors(box, 0)]
+        if inside:
+            self.m.engine.holdings.append(Holding(self.when, path, len(inside), tuple(inside), place=box.place))
+
+
+def _gave(value: Any) -> bool:
+    """Whether a value is what a network gave that is not read."""
+    return type(value) is Unknown and not value.plain and value.node is not None and value.node.network
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, Object):
+        if value.cls.derives("torch.utils.data.Dataset"):
+            return "Dataset"
+        return str(value.cls.name)
+    return {List: "list", Dict: "dict", Unknown: "Tensor"}.get(type(value), type(value).__name__)
+
+
+def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
+    for item in box.values() if isinstance(box, dict) else box:
+        if isinstance(item, Tensor) and item.node is not None and item.needs:
+            yield item.node
+        elif isinstance(item, (list, tuple, dict)) and depth < 2:
+            yield from _tensors(item, depth + 1)
+        elif isinstance(item, Object) and "training" not in item.attrs and "leaves" not in item.hidden and depth < 2:
+            yield from _tensors(item.attrs, depth + 2)
+    if isinstance(box, Dict):
+        yield from _tensors(box.others, depth + 1)
+
+
+def look(m: Machine, modules: bool = False) -> None:
+    """Notes what the names of all frames hold, at the beginning of the next event."""
+    view = _Look(m, modules)
+    if modules:
+        m.engine.held.clear()
+    tops: set[str] = set()
+    for frame in reversed(m.frames):
+        module, scope = frame.module, frame.scope
+        if scope.vars is module.globals:
+            tops.add(module.file)
+        view.names(scope.vars, "global" if scope.vars is module.globals else "local", frame.function)
+        above = scope.above
+        while above is not None:
+            view.names(above.vars, "cell", frame.function)
+            above = above.above
+    for file, module in m.modules.items():
+        if file not in tops:
+            view.names(module.globals, "global", "<module>")
+    unique = {(b.path, b.number): b for b in reversed(view.found)}
+    m.engine.bindings.extend(reversed(list(unique.values())))

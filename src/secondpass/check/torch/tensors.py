@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations on tensors: which node they make, which edges it has, and what it saves."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ...autograd.ops import Op
+from ..interpreter.loops import at_least, touched
+from ..interpreter.machine import Machine
+from ..interpreter.values import Store, Stream, Tensor, Unknown
+from .edges import does_need, edges, flatten, may_need
+from .meant import meant
+from .nodes import GraphNode
+from .rows import FIRST, NO_HISTORY, composed, row
+
+if TYPE_CHECKING:
+    from . import methods as _methods
+
+__all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
+
+
+class Values(tuple):  # type: ignore[type-arg]
+    """`max(dim)`, `sort` and their kin: values and indices."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Any:
+        return self[0]
+
+    @property
+    def indices(self) -> Any:
+        return self[1] if len(self) > 1 else Unknown(plain=True)
+
+
+def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Applies a function or method of PyTorch by its name."""
+    if name in NO_HISTORY:
+        return without_history(m, "compare", args)
+    name = meant(name, args, kwargs)
+    if name == "dropout" and (kwargs.get("training") is False or (len(args) > 2 and args[2] is False)):
+        return args[0]
+    parts = composed(name)
+    if parts is not None and row(name) is None:
+        return _composed(m, parts, args, kwargs)
+    found = row(name)
+    if found is None:
+        return unknown_operation(m, name, args, kwargs)
+    made = apply_row(m, found, _inputs(m, found, args, kwargs))
+    return made[0] if found.name in FIRST and isinstance(made, tuple) else made
+
+
+def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
+    """A result that has no history whatever went in."""
+    if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
+        m.engine.cut(kind, _text_of(args[0]), m.place())
+    made = Tensor(False)
+    made.exact = True
+    return made
+
+
+def _text_of(value: Any) -> str:
+    return value.name if isinstance(value, Tensor) else ""
+
+
+def _composed(m: Machine, parts: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    names, expression = parts
+    values = dict(zip(names, args, strict=False))
+    values.update({k: v for k, v in kwargs.items() if k in names})
+    if "weight" in names and "bias" in names and values.get("bias") is None and "input" in values:
+        if names == ("input", "weight", "bias"):
+            parts = composed("linear_without_bias")
+            return _evaluate(m, parts[1], values)  # type: ignore[index]
+    return _evaluate(m, expression, values)
+
+
+def _evaluate(m: Machine, node: ast.expr, values: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return values.get(node.id)
+    if isinstance(node, ast.Subscript):
+        found = _evaluate(m, node.value, values)
+        return found[0] if isinstance(found, tuple) else found
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Name)
+    found = row(node.func.id)
+    assert found is not None, node.func.id
+    inputs = [_evaluate(m, a, values) for a in node.args]
+    return apply_row(m, found, dict(zip(found.inputs, inputs, strict=False)))
+
+
+def _inputs(m: Machine, op: Op, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if op.star >= 0 or (op.inputs and op.inputs[0] == "tensors"):
+        flat: list[Any] = []
+        flatten(m, [*args, *kwargs.values()], flat, 0)
+        return {"tensors": flat}
+    found = dict(zip(op.inputs, args, strict=False))
+    for name, value in kwargs.items():
+        if name in op.inputs:
+            found[name] = value
+        elif name in ("input", "x") and op.inputs[0] not in found:
+            found[op.inputs[0]] = value
+    return found
+
+
+def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
+    """Applies one row of the table: one node."""
+    values: list[Any] = []
+    for value in inputs.values():
+        values.extend(value if isinstance(value, list) else [value])
+    needs, certain, maybe = edges(values)
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    if not op.node or not op.edges:
+        return Tensor(False)
+    if m.grad is False or needs is False:
+        if needs and m.grad is False:
+            m.engine.cut("no_grad", first.name if first is not None else "", m.place())
+        return _result(op, None, False, first)
+    if m.grad is None:
+        needs, certain, maybe = None, [], [*certain, *maybe]
+    node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
+    node.loops = m.loops()
+    if m.short and _repeats(node):
+        at_least(m, 8)  # a sum that is built from itself
+    names = {n for n in inputs if may_need(inputs[n])}
+    sure = {n for n in inputs if does_need(inputs[n])}
+    node.saved = op.saved(names) if op.edges else ()
+    alone = [sure] if sure else [{n} for n in names]
+    node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
+    certainly = set(node.saved).intersection(*(op.saved(s) for s in alone))
+    node.unsure = frozenset(node.saved) - certainly
+    made = _result(op, node, needs, first)
+    node.keeps = tuple(_kept(op, node.saved, inputs, made))
+    return made
+
+
+def _repeats(node: GraphNode) -> bool:
+    """Whether an operation takes in what the same one gave in an earlier turn, over no other statement."""
+    todo = [p for p in node.parents if p.place is node.place]
+    while todo:
+        parent = todo.pop()
+        if parent.loops != node.loops:
+            if parent.op == node.op:
+                return True
+        else:
+            todo.extend(p for p in parent.parents if p.place is node.place)
+    return False
+
+
+def _kept(op: Op, saved: tuple[str, ...], inputs: dict[str, Any], made: Any) -> Any:
+    for name in saved:
+        value = inputs.get(name)
+        if name not in op.inputs:
+            value = made[0] if isinstance(made, tuple) else made
+            if name not in ("result", "output"):
+                continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Tensor):
+                yield name, item, item.store, item.store.version
+
+
+def _result(op: Op, node: GraphNode | None, needs: bool | None, first: Tensor | None) -> Any:
+    def one(position: int) -> Tensor:
+        made = Tensor(needs, node, first.store if op.view and first is not None else None)
+        if op.view and first is not None:
+            made.base = first.base or first
+        if position in op.integral:
+            made.needs, made.node, made.exact = False, None, True
+        return made
+
+    if not op.several:
+        return one(0)
+    if op.view:
+        return Stream(lambda: iter(lambda: one(0), None), None)
+    return Values(one(i) for i in range(max(2, len(op.integral) + 1)))
+
+
+def opaque(m: Machine, values: list[Any], name: str = "?") -> GraphNode:
+    """A node for a call that cannot be read."""
+    _, certain, maybe = edges(values)
+    node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
+    node.loops = m.loops()
+    node.opaque = True
+    return node
+
+
+def unknown_operation(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """An operation of PyTorch that no row tells of: it has history where its inputs do, and may save anything."""
+    flat: list[Any] = []
+    flatten(m, [*args, *kwargs.values()], flat, 0)
+    needs, certain, maybe = edges(flat)
+    if m.grad is False or needs is False:
+        return Unknown(plain=True) if not flat else Tensor(False)
+    node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
+    node.loops = m.loops()
+    node.opaque = True
+    return Unknown(node=node)
+
+
+def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor:
+    """`tensor.name_(...)` and `tensor op= ...`"""
+    if tensor.grad_of is not None:
+        if name in ("zero", "fill", "mul") and (name == "zero" or (args and args[0] == 0)):
+            touched(m, tensor.grad_of)
+            m.engine.zero([tensor.grad_of], "", m.place())
+        return tensor
+    store = tensor.store
+    if store.leaf is not None:
+        touched(m, store.leaf)
+    how = "[...] =" if name == "copy_" and tensor.base is not None else name if name.endswith("_") else f"{name}_"
+    records = m.grad is not False
+    values: list[Any] = []
+    flatten(m, [tensor, *args], values, 0)
+    needs, _, _ = edges(values)
+    if tensor.leaf is not None and tensor.needs and records:
+        # PyTorch refuses to change a leaf that gathers gradients while it records.
+        m.engine.write(tensor, target, how, m.place())
+        return tensor
+    made: Any = None
+    if records and needs is not False and name != "zero":
+        store.version += 1
+        before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
+        before.store.version = store.version - 1
+        made = operate(m, name, [before, *args], {})
+        store.version -= 1
+    if m.engine.write(tensor, target, how, m.place()):
+        at_least(m, 5)
+    if isinstance(made, Tensor) and made.node is not None:
+        _rebase(m, tensor, made, store)
+    elif name in ("zero", "fill") and records and not store.leaf:
+        tensor.needs, tensor.node = (tensor.needs, tensor.node) if tensor.base is not None else (False, None)
+    return tensor
+
+
+def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
+    """The changed tensor, and what it is a view of, get the history of the change."""
+    node = made.node
+    assert node is not None
+    # What was saved of the result is the changed memory itself, at the version after the change.
+    node.keeps = tuple(
+        (label, kept, store, store.version) if kept is made else (label, kept, s, v) for label, kept, s, v in node.keeps
+    )
+    base = tensor.base
+    if base is not None:
+        parents = [n for n in (node, base.node) if n is not None]
+        slices = m.engine.node("torch::autograd::CopySlices", parents, (), m.place(), m.stack())
+        slices.loops = m.loops()
+        base.node, base.needs = slices, made.needs if base.needs is not True else True
+    tensor.node, tensor.needs = node, made.needs
+
+
+def index(m: Machine, tensor: Tensor, key: Any) -> Any:
+    """`tensor[key]`"""
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(p, (Tensor, list)) for p in parts):
+        return operate(m, "index", [tensor, Tensor(False)], {})
+    name = "select" if any(isinstance(p, int) and not isinstance(p, bool) for p in parts) else "slice"
+    unknown = any(isinstance(p, Unknown) for p in parts)
+    made = operate(m, name, [tensor], {})
+    if unknown and isinstance(made, Tensor):
+        # Either a view or a copy: neither its memory nor a saved index can be relied on.
+        made.store = Store()
+        made.base = None
+    if tensor.grad_of is not None and isinstance(made, Tensor):
+        made.grad_of = None
+    return made
+
+
+def element(m: Machine, tensor: Tensor) -> Any:
+    """One element of a tensor that is walked through."""
+    made = operate(m, "select", [tensor], {})
+    if isinstance(made, Tensor):
+        made.exact = tensor.exact
+    return made
+
+
+def put(m: Machine, tensor: Tensor, value: Any, node: ast.AST | None) -> None:
+    """`tensor[key] = value`"""
+    target = ast.unparse(node) if node is not None else ""
+    view = Tensor(tensor.needs, tensor.node, tensor.store, None)
+    view.base = tensor.base or tensor
+    source = value if isinstance(value, (Tensor, Unknown)) else Tensor(False)
+    if tensor.leaf is not None and tensor.needs:
+        m.engine.write(tensor, target, "[...] =", m.place())
+        return
+    operate_in_place(m, "copy_", view, [source], target)
+    if tensor.base is None and view.node is not None and view.base is tensor:
+        tensor.needs = tensor.needs or view.needs
+
+
+def attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
+    """`tensor.name`"""
+    return _methods.tensor_attribute(m, tensor, name, node)
+
+
+def assign_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST | None) -> None:
+    """`tensor.name = value`"""
+    _methods.set_tensor_attribute(m, tensor, name, value, node)
+
+
+def apply_function(m: Machine, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`MyFunction.apply(...)`"""
+    return _methods.custom_function(m, cls, args, kwargs)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The arrows of dependency between the folders, held by reading the imports.
 
-`record`, `source`, `torchgraph` <- `autograd`, `watcher`, `causes` <- `check`, `remedies`, `render` <- `session` <- `commands`,
-`plugins`.
+`record`, `source`, `torchgraph` <- `autograd`, `watcher`, `causes` <- `check`, `remedies`, `render` <- `see` <- `session` <-
+`commands`, `plugins`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,21 @@ MAY: dict[str, set[str]] = {
     "check": {"record", "source", "causes", "autograd"},
     "remedies": {"record", "source", "causes"},
     "render": {"record", "causes"},
-    "session": {"record", "source", "torchgraph", "watcher", "causes", "check", "remedies", "render"},
-    "commands": {"record", "source", "torchgraph", "watcher", "causes", "check", "remedies", "render", "session"},
-    "plugins": {"record", "render", "session"},
+    "see": {"record", "torchgraph", "watcher", "causes", "render"},
+    "session": {"record", "source", "torchgraph", "watcher", "causes", "check", "remedies", "render", "see"},
+    "commands": {
+        "record",
+        "source",
+        "torchgraph",
+        "watcher",
+        "causes",
+        "check",
+        "remedies",
+        "render",
+        "see",
+        "session",
+    },
+    "plugins": {"record", "render", "see", "session"},
 }
 # What each folder may import of others, beside the standard library; folders not named here may import anything.
 OTHERS = {

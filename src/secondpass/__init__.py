@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .keeper import BudgetError, HistoryError, KeepError, RepeatError, backward, bptt, detach, grads, keep, kept
+    from .see import ledger
     from .session import explain, install, uninstall, watch
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ _HOMES = {
     "grads": "keeper",
     "keep": "keeper",
     "kept": "keeper",
+    "ledger": "see",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "install",
     "keep",
     "kept",
+    "ledger",
     "uninstall",
     "watch",
 ]

@@ -5,18 +5,25 @@ from .engine import order, walked
 from .leaves import Leaves
 from .nodes import LEAF, edges, is_leaf, node_of, touchable, walk, walk_young
 from .saved import changed, freed, saved_bytes, saved_tensors, storage
+from .slots import Slot, attributes, checkpoint_of, hook_region, region_of, slots
 
 __all__ = [
     "LEAF",
     "Leaves",
+    "Slot",
+    "attributes",
     "changed",
+    "checkpoint_of",
     "edges",
     "freed",
+    "hook_region",
     "is_leaf",
     "node_of",
     "order",
+    "region_of",
     "saved_bytes",
     "saved_tensors",
+    "slots",
     "storage",
     "touchable",
     "walk",

@@ -115,16 +115,20 @@ class Snapshot:
 
 
 def look(
-    frames: list[FrameType], tensors: dict[str, Any] | None = None, objects: dict[str, Any] | None = None
+    frames: list[FrameType],
+    tensors: dict[str, Any] | None = None,
+    objects: dict[str, Any] | None = None,
+    containers: dict[int, str] | None = None,
 ) -> Snapshot:
-    """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs. `objects` are
-    looked into as well, by the names that they have there."""
+    """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
+    names of what was looked into, by identity. `objects` are looked into as well, by the names that they have there."""
     with torch._C.DisableTorchFunction():
-        return _Look(tensors).frames(frames, objects or {})
+        return _Look(tensors, containers).frames(frames, objects or {})
 
 
 class _Look:
-    def __init__(self, tensors: Any) -> None:
+    def __init__(self, tensors: Any, containers: dict[int, str] | None = None) -> None:
+        self.containers = containers
         self.shot = Snapshot()
         self.seen: set[int] = set()
         self.left = _BUDGET
@@ -227,6 +231,8 @@ class _Look:
         if not size or id(value) in self.seen:
             return False
         self.seen.add(id(value))
+        if self.containers is not None:
+            self.containers[id(value)] = trail.spelled()
         if base in (set, frozenset):
             if size > 10 * _BUDGET:
                 return False
@@ -260,6 +266,8 @@ class _Look:
         if not size or id(value) in self.seen:
             return False
         self.seen.add(id(value))
+        if self.containers is not None:
+            self.containers[id(value)] = trail.spelled()
         held, before = 0, len(self.shot.names)
         for key, inner in list(islice(dict.items(value), 64)):
             shown = f'"{key}"' if type(key) is str else repr(key) if _is_simple(key) else "..."

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,3 +132,82 @@ def test_the_test_can_fail(file, text):
 )
 def test_the_test_allows_what_is_right(file, text):
     assert wrong(PACKAGE / file, text) == []
+
+
+# What each folder of `check` may import of the others; the files beside the folders may import them all.
+INSIDE_CHECK: dict[str, set[str]] = {
+    "files": set(),
+    "interpreter": {"files"},
+    "torch": {"files", "interpreter"},
+    "report": {"files", "interpreter"},
+}
+
+
+def graph_of(files: dict[str, str]) -> dict[str, set[str]]:
+    """Which file imports which, by dotted names, imports for types and inside functions as well."""
+    found: dict[str, set[str]] = {}
+    for module, text in files.items():
+        holder = module.split(".") if module + ".__init__" in files else module.split(".")[:-1]
+        package = module.removesuffix(".__init__").split(".") if module.endswith(".__init__") else holder
+        edges = set()
+        for name, _ in imports(ast.parse(text), package):
+            above = name.rpartition(".")[0]
+            # `from .x import f` names a file or something in it; a package is entered through its own file.
+            edges.add(next((n for n in (name, f"{name}.__init__", above, f"{above}.__init__") if n in files), ""))
+        found[module] = edges - {"", module}
+    return found
+
+
+def cycles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The groups of files that import each other in a circle."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        todo = list(graph[start])
+        while todo:
+            if (here := todo.pop()) not in seen:
+                seen.add(here)
+                todo.extend(graph.get(here, ()))
+        reach[start] = seen
+    groups = [{other for other in graph if other in reach[one] and one in reach[other]} for one in graph]
+    return [group for i, group in enumerate(groups) if group and group not in groups[:i]]
+
+
+def sources(*folders: str) -> dict[str, str]:
+    """The files of some folders by dotted name."""
+    paths = [p for folder in folders for p in sorted((PACKAGE / folder).rglob("*.py"))]
+    return {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p.read_text("utf-8") for p in paths}
+
+
+def test_no_files_of_check_import_each_other_in_a_circle():
+    assert cycles(graph_of(sources("check"))) == []
+
+
+def test_the_folders_of_check_point_one_way():
+    graph = graph_of(sources("check"))
+    wrong = [
+        f"{module} imports {other}"
+        for module, others in graph.items()
+        for other in others
+        if (mine := module.split(".")[2]) in INSIDE_CHECK
+        and (theirs := other.split(".")[2]) in INSIDE_CHECK
+        and theirs != mine
+        and theirs not in INSIDE_CHECK[mine]
+    ]
+    assert wrong == []
+
+
+def test_no_file_of_check_binds_names_of_another():
+    assert [
+        module for module, text in sources("check").items() if re.search(r"\bsys\.modules\b|\bsetattr\(", text)
+    ] == []
+
+
+def test_a_circle_is_seen():
+    files = {
+        "a.x": "from .y import f",
+        "a.y": "def f():\n    from . import z",
+        "a.z": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .x import g",
+        "a.w": "from .x import g",
+    }
+    assert cycles(graph_of(files)) == [{"a.x", "a.y", "a.z"}]

@@ -20,9 +20,9 @@ from .files.project import Project
 from .interpreter.decide import POLICIES, Policy
 from .interpreter.later import may_change
 from .interpreter.machine import Exhausted, Machine, Raised
+from .interpreter.nodes import Refused
 from .report.trace import trace
-from .torch import libraries  # noqa: F401  (libraries must be known before the first import of a program is read)
-from .torch.nodes import Refused
+from .torch.machine import TorchMachine
 
 __all__ = ["Reading", "read_program"]
 
@@ -46,7 +46,7 @@ class Reading:
 
 
 def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
-    m = Machine(project, Policy(policy), deadline)
+    m = TorchMachine(project, Policy(policy), deadline)
     ended = whole = True
     try:
         start(m)

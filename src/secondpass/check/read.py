@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .. import __version__
@@ -15,28 +14,10 @@ from .files.collect import Roots, collect, shown_name
 from .files.sources import decode, read_source
 from .report.outcome import UNREADABLE
 from .report.suppress import is_silenced, wanted
+from .settings import Settings
 from .workers import read_all
 
 __all__ = ["Settings", "read"]
-
-LIMIT = 5.0
-"""Seconds of CPU for one file."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to read, and what to say about it."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    respect_gitignore: bool = True
-    cache: str | None = None
-    """Folder of the cache; None: no cache."""
-    jobs: int | None = None
-    limit: float = LIMIT
-    finish: Callable[[list[Finding]], list[Finding]] | None = None
-    """What is done to findings before they are kept in the cache: edits are worked out once."""
 
 
 def read(

@@ -9,17 +9,13 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from .entries import acts, as_function, as_program, uncalled
 from .files.project import Project
-from .interpreter._link import link
+from .limits import Overtime, sweep, unswept, within
+from .program import read_program
 from .report.outcome import Called, Outcome
 
 __all__ = ["read_functions", "read_programs", "ready"]
-
-link()
-
-from .entries import acts, as_function, as_program, uncalled  # noqa: E402  (only when all files are bound to each other)
-from .limits import Overtime, sweep, unswept, within  # noqa: E402
-from .program import read_program  # noqa: E402
 
 
 def ready() -> None:

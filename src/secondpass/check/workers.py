@@ -13,11 +13,11 @@ from .files.collect import shown_name
 from .files.glance import survey
 from .files.project import Project
 from .report.outcome import Called, Outcome
+from .settings import Settings
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .read import Settings
 
 __all__ = ["read_all"]
 

@@ -43,7 +43,7 @@ def _checked(table: Any, file: Path) -> tuple[dict[str, Any], str]:
         kind = _KINDS.get(name)
         if kind is None:
             return {}, f"{file}: unknown setting {name!r} under [tool.secondpass] (known: {', '.join(_KINDS)})"
-        if not isinstance(value, kind) or (kind is list and not all(isinstance(v, str) for v in value)):
+        if not isinstance(value, kind) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
             shape = "a list of strings" if kind is list else f"a {'string' if kind is str else 'boolean'}"
             return {}, f"{file}: {name!r} under [tool.secondpass] should be {shape} (got {value!r})"
     return table, ""

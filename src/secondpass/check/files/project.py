@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..interpreter.decide import doomed, jumps
+from .endings import doomed, jumps
 from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]

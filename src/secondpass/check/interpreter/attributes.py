@@ -4,21 +4,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..torch.gradfn import GradFunction, names, read
 from .ahead import counted
 from .containers import has_method, method
+from .gradfn import GradFunction, names, read
+from .library import external
 from .machine import Machine, Raised
+from .names import module_attribute
 from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from ..torch import layers as _layers
-    from ..torch import networks as _networks
-    from ..torch import tensors as _tensors
-    from . import calls as _calls
-    from . import library as _library
-    from . import names as _names
 
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
 
@@ -28,14 +22,14 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Object):
         return _of_object(m, owner, name)
     if isinstance(owner, Tensor):
-        return _tensors.attribute(m, owner, name, node)
+        return m.tensor_attribute(owner, name, node)
     if isinstance(owner, Unknown):
-        found = _networks.member(m, owner, name)
+        found = m.member(owner, name)
         return owner.attribute(name) if found is None else found
     if isinstance(owner, External):
-        return _library.external(f"{owner.name}.{name}")
+        return external(f"{owner.name}.{name}")
     if isinstance(owner, Module):
-        return _names.module_attribute(m, owner, name)
+        return module_attribute(m, owner, name)
     if isinstance(owner, Class):
         return _of_class(m, owner, name)
     if isinstance(owner, Super):
@@ -91,10 +85,10 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         if hasattr(items, name) or has_method(items, name):
             return method(m, items, name)
     if name in ("_modules", "_parameters") and owner.cls.derives("torch.nn.Module"):
-        return _layers.members(owner, name)
+        return m.members(owner, name)
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
-        return _calls.call(m, fallback[0], [owner, name], {})
+        return m.call(fallback[0], [owner, name], {})
     # An attribute that is set where we cannot see it: the same unknown value every time.
     made = owner.attrs[name] = Unknown()
     return made
@@ -107,7 +101,7 @@ def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
         if "class" in found.marks:
             return Bound(owner.cls if isinstance(owner, Object) else owner, found)
         if "property" in found.marks:
-            value = _calls.call(m, found, [owner], {})
+            value = m.call(found, [owner], {})
             if "cached" in found.marks and isinstance(owner, Object):
                 owner.attrs[found.name] = value
                 m.changes.append(owner.serial)
@@ -132,7 +126,7 @@ def _of_class(m: Machine, owner: Class, name: str) -> Any:
     if name == "__name__":
         return owner.name
     if name == "apply" and owner.derives("torch.autograd.Function"):
-        return Native("apply", lambda m, args, kwargs: _tensors.apply_function(m, owner, args, kwargs))
+        return Native("apply", lambda m, args, kwargs: m.custom_function(owner, args, kwargs))
     return Unknown(("class", owner.name, name))
 
 
@@ -169,7 +163,7 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
         if pair and isinstance(pair[0], Function) and "property" in pair[0].marks:
             setter = pair[0].attrs.get("setter")
             if setter is not None:
-                _calls.call(m, setter, [owner, value], {})
+                m.call(setter, [owner, value], {})
             return
         if m.short:
             counted(m, owner.attrs, name, owner.attrs.get(name), value)
@@ -177,7 +171,7 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
         if isinstance(value, Tensor) and value.is_param and value.leaf and not value.leaf.name:
             value.leaf.name = name
     elif isinstance(owner, Tensor):
-        _tensors.assign_attribute(m, owner, name, value, node)
+        m.set_tensor_attribute(owner, name, value, node)
     elif isinstance(owner, Class):
         owner.attrs[name] = value
     elif isinstance(owner, Module):

@@ -5,20 +5,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .containers import is_concrete
 from .loops import iterate
-from .machine import Frame, Machine, Raised, Scope
+from .machine import Frame, Machine, Raised, Return, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
-
-if TYPE_CHECKING:
-    from ..torch import foreign as _foreign
-    from ..torch import hooks as _hooks
-    from ..torch import memo as _memo
-    from . import expressions as _expressions
-    from . import generators as _generators
-    from . import statements as _statements
 
 __all__ = ["call", "call_expression", "instantiate"]
 
@@ -29,15 +21,15 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
     kwargs: dict[str, Any] = {}
     for item in node.args:
         if isinstance(item, ast.Starred):
-            spread = iterate(m, _expressions.evaluate(m, item.value, scope))
+            spread = iterate(m, m.evaluate(item.value, scope))
             if spread.length is None:
                 args.append(Unknown())
             else:
                 args.extend(spread)
         else:
-            args.append(_expressions.evaluate(m, item, scope))
+            args.append(m.evaluate(item, scope))
     for word in node.keywords:
-        value = _expressions.evaluate(m, word.value, scope)
+        value = m.evaluate(word.value, scope)
         if word.arg is not None:
             kwargs[word.arg] = value
         elif isinstance(value, dict):
@@ -72,8 +64,8 @@ def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> 
     if function is None:
         raise Raised("TypeError")
     if isinstance(function, External):
-        return _foreign.call_external(m, function, args, kwargs)
-    return _foreign.call_unknown(m, function if isinstance(function, Unknown) else Unknown(), args, kwargs)
+        return m.call_external(function, args, kwargs)
+    return m.call_unknown(function if isinstance(function, Unknown) else Unknown(), args, kwargs)
 
 
 def _native(m: Machine, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -108,13 +100,13 @@ def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) 
         if found is not None and "forward" in owner.attrs:
             return call(m, found[0], args, kwargs)
     if found is None:
-        return _foreign.call_unknown(m, Unknown(), [owner, *args], kwargs)
+        return m.call_unknown(Unknown(), [owner, *args], kwargs)
     if "before" in owner.hidden or "after" in owner.hidden:
-        args = _hooks.before_forward(m, owner, args) if "before" in owner.hidden else args
+        args = m.before_forward(owner, args) if "before" in owner.hidden else args
         result = call(m, found[0], [owner, *args], kwargs)
-        return _hooks.after_forward(m, owner, args, result) if "after" in owner.hidden else result
+        return m.after_forward(owner, args, result) if "after" in owner.hidden else result
     if "training" in owner.attrs:
-        return _memo.remembered(m, owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
+        return m.remembered(owner, args, kwargs, lambda: call(m, found[0], [owner, *args], kwargs))
     return call(m, found[0], [owner, *args], kwargs)
 
 
@@ -164,7 +156,7 @@ def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[st
 
 def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if len(m.frames) >= m.DEPTH or sum(f.scope.vars.get("\0") is function for f in m.frames) > 3:
-        return _foreign.call_unknown(m, Unknown(), args, kwargs)
+        return m.call_unknown(Unknown(), args, kwargs)
     cached = "cached" in function.marks
     key = _key([*args, *kwargs.values()]) if cached else None
     if cached and key in function.attrs.setdefault("cache", {}):
@@ -206,10 +198,10 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
     m.frames.append(frame)
     try:
         if isinstance(function.node, ast.Lambda):
-            return _expressions.evaluate(m, function.node.body, scope)
-        signal = _statements.block(m, function.node.body, scope)
+            return m.evaluate(function.node.body, scope)
+        signal = m.block(function.node.body, scope)
         m.returned = (frame.module, frame.line)
-        return signal.value if isinstance(signal, _statements.Return) else None
+        return signal.value if isinstance(signal, Return) else None
     finally:
         m.frames.pop()
         if decorated:
@@ -217,7 +209,7 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
 
 
 def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Iterator[Any]:
-    inner = _generators.yields(m, function.node.body, scope)  # type: ignore[arg-type]
+    inner = m.yields(function.node.body, scope)  # type: ignore[arg-type]
     while True:
         m.frames.append(frame)
         try:

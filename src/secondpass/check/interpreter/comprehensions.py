@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .containers import is_concrete
 from .items import set_item
 from .loops import iterate, turns
 from .machine import Machine, Scope
 from .values import Dict, List, Stream, Unknown
-
-if TYPE_CHECKING:
-    from . import expressions as _expressions
 
 __all__ = ["dict_comprehension", "generator_expression", "list_comprehension", "set_comprehension"]
 
@@ -26,10 +23,10 @@ def _comprehension(m: Machine, node: Any, scope: Scope) -> Iterator[Scope]:
 
 def _generators(m: Machine, clauses: list[ast.comprehension], inner: Scope, outer: Scope, node: Any) -> Iterator[Scope]:
     clause, rest = clauses[0], clauses[1:]
-    source = _expressions.evaluate(m, clause.iter, outer)
+    source = m.evaluate(clause.iter, outer)
     for item in turns(m, source, node.lineno, counted=False):
-        _expressions.assign(m, clause.target, item, inner)
-        if all(m.truth(_expressions.evaluate(m, test, inner)) for test in clause.ifs):
+        m.assign(clause.target, item, inner)
+        if all(m.truth(m.evaluate(test, inner)) for test in clause.ifs):
             if rest:
                 yield from _generators(m, rest, inner, inner, node)
             else:
@@ -41,15 +38,15 @@ def list_comprehension(m: Machine, node: ast.ListComp, scope: Scope) -> Any:
     made = List(depth=m.short)
     before = m.cuts
     for inner in _comprehension(m, node, scope):
-        made.append(_expressions.evaluate(m, node.elt, inner))
+        made.append(m.evaluate(node.elt, inner))
     made.loose = m.cuts > before
-    return _expressions.placed(m, made)
+    return m.placed(made)
 
 
 def set_comprehension(m: Machine, node: ast.SetComp, scope: Scope) -> Any:
     """`{f(x) for x in y}`"""
     before = m.cuts
-    values = [_expressions.evaluate(m, node.elt, inner) for inner in _comprehension(m, node, scope)]
+    values = [m.evaluate(node.elt, inner) for inner in _comprehension(m, node, scope)]
     return set(values) if is_concrete(values) and m.cuts == before else Unknown(plain=True)
 
 
@@ -58,7 +55,7 @@ def dict_comprehension(m: Machine, node: ast.DictComp, scope: Scope) -> Any:
     made = Dict(depth=m.short)
     before = m.cuts
     for inner in _comprehension(m, node, scope):
-        set_item(m, made, _expressions.evaluate(m, node.key, inner), _expressions.evaluate(m, node.value, inner))
+        set_item(m, made, m.evaluate(node.key, inner), m.evaluate(node.value, inner))
     made.loose = made.loose or m.cuts > before
     return made
 
@@ -68,18 +65,18 @@ def generator_expression(m: Machine, node: ast.GeneratorExp, scope: Scope) -> An
 
     def make() -> Iterator[Any]:
         for inner in _comprehension(m, node, scope):
-            yield _expressions.evaluate(m, node.elt, inner)
+            yield m.evaluate(node.elt, inner)
 
     length = None
     if len(node.generators) == 1 and not node.generators[0].ifs:
         # The source of the first clause is evaluated at once, as Python does; its length is the stream's.
-        source = _expressions.evaluate(m, node.generators[0].iter, scope)
+        source = m.evaluate(node.generators[0].iter, scope)
         length = iterate(m, source).length
 
         def make() -> Iterator[Any]:
             inner = Scope({}, scope, scope.module)
             for item in iterate(m, source):
-                _expressions.assign(m, node.generators[0].target, item, inner)
-                yield _expressions.evaluate(m, node.elt, inner)
+                m.assign(node.generators[0].target, item, inner)
+                yield m.evaluate(node.elt, inner)
 
     return Stream(make, length, generator=True)

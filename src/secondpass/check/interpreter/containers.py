@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .loops import at_least, iterate
 from .machine import Machine
-from .values import Dict, List, Native, Object, Tensor, Unknown
+from .values import Dict, List, Native, Object, Tensor, Unknown, length
 
-if TYPE_CHECKING:
-    from . import items as _items
-
-__all__ = ["contains", "grow", "has_method", "is_concrete", "length", "method"]
+__all__ = ["contains", "grow", "has_method", "is_concrete", "method"]
 
 _SCALARS = (int, float, str, bytes, bool, complex, type(None), slice, range)
 
@@ -30,13 +27,6 @@ def is_concrete(value: Any) -> bool:
     if isinstance(value, dict):
         return len(value) < 1000 and all(is_concrete(v) for v in value.values())
     return False
-
-
-def length(value: Any) -> int | None:
-    """How many elements there are, where it can be told."""
-    if isinstance(value, (List, Dict)) and (value.loose or (isinstance(value, Dict) and value.others)):
-        return None
-    return len(value) if hasattr(value, "__len__") else None
 
 
 def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
@@ -197,14 +187,14 @@ def _setdefault(m: Machine, box: Dict, key: Any = None, default: Any = None, *_:
         return box[key]
     if not is_concrete(key) and box.others:
         return box.others[-1]
-    _items.set_item(m, box, key, default)
+    m.set_item(box, key, default)
     return default
 
 
 def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> None:
     if isinstance(other, dict):
         for key, value in other.items():
-            _items.set_item(m, box, key, value)
+            m.set_item(box, key, value)
     elif other is not None:
         items = iterate(m, other)
         if items.length is None:
@@ -214,9 +204,9 @@ def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> N
                 break
             known = isinstance(pair, (tuple, list)) and len(pair) == 2
             key, value = pair if known else (Unknown(), pair if isinstance(pair, Unknown) else Unknown())
-            _items.set_item(m, box, key, value)
+            m.set_item(box, key, value)
     for key, value in more.items():
-        _items.set_item(m, box, key, value)
+        m.set_item(box, key, value)
 
 
 def _dict_pop(m: Machine, box: Dict, key: Any = None, *default: Any) -> Any:

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..torch.nodes import Refused
 from .machine import Machine
+from .nodes import Refused
 from .values import Object, Stream, Unknown
-
-if TYPE_CHECKING:
-    from ..report import trace as _trace
-    from . import calls as _calls
 
 __all__ = ["Lasting", "Switch", "enter", "leave"]
 
@@ -51,7 +47,7 @@ def enter(m: Machine, manager: Any, node: ast.expr) -> tuple[Any, Any]:
     if isinstance(manager, Object):
         found = manager.cls.find("__enter__")
         if found:
-            return _calls.call(m, found[0], [manager], {}), (manager, m.grad)
+            return m.call(found[0], [manager], {}), (manager, m.grad)
         return manager, (None, m.grad)
     if isinstance(manager, Unknown):
         return Unknown(plain=manager.plain), (None, m.grad)
@@ -70,7 +66,7 @@ def leave(m: Machine, state: Any, error: Exception | None) -> bool:
             name = getattr(error, "name", "RuntimeError")
             caught = error is not None and bool({name, "Exception", "BaseException"} & set(manager.exceptions))
             if caught and isinstance(error, Refused):
-                _trace.swallow(m.engine, len(m.engine.failures))
+                m.engine.swallow(len(m.engine.failures))
             return caught
         m.grad = before
     elif isinstance(manager, Stream) and manager.iterator is not None:
@@ -79,5 +75,5 @@ def leave(m: Machine, state: Any, error: Exception | None) -> bool:
         found = manager.cls.find("__exit__")
         if found:
             nothing = [None] * 3 if error is None else [Unknown(plain=True)] * 3
-            return m.known_truth(_calls.call(m, found[0], [manager, *nothing], {})) is True and error is not None
+            return m.known_truth(m.call(found[0], [manager, *nothing], {})) is True and error is not None
     return False

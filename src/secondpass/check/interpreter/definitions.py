@@ -4,18 +4,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .contexts import Switch
+from .library import library_class
 from .machine import Frame, Machine, Scope
 from .names import bind
 from .values import Bound, Class, External, Function, Native, Object, Unknown
-
-if TYPE_CHECKING:
-    from . import calls as _calls
-    from . import contexts as _contexts
-    from . import expressions as _expressions
-    from . import library as _library
-    from . import statements as _statements
 
 __all__ = ["define_class", "define_function"]
 
@@ -36,33 +31,34 @@ _MARKS = {
 
 def define_function(m: Machine, node: Any, scope: Scope) -> None:
     """`def`, with its decorators."""
-    bind(scope, node.name, _decorated(m, node, _expressions.make_function(m, node, scope, node.name), scope))
+    bind(scope, node.name, _decorated(m, node, m.make_function(node, scope, node.name), scope))
 
 
 def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
     for decorator in reversed(node.decorator_list):
         if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
-            old = _expressions.evaluate(m, decorator.value, scope)
+            old = m.evaluate(decorator.value, scope)
             if isinstance(old, Function):
                 if decorator.attr == "setter":
                     old.attrs["setter"] = made
                 made = old
             continue
-        called = isinstance(decorator, ast.Call) and _name(m, decorator, scope) == "functools.lru_cache"
-        value = _expressions.evaluate(m, decorator.func if called else decorator, scope)  # type: ignore[attr-defined]
+        if isinstance(decorator, ast.Call) and _name(m, decorator, scope) == "functools.lru_cache":
+            decorator = decorator.func
+        value = m.evaluate(decorator, scope)
         name = value.name if isinstance(value, External) else ""
         if name in _MARKS and isinstance(made, Function):
             made.marks.add(_MARKS[name])
             if name == "functools.cached_property":
                 made.marks.add("cached")
-        elif isinstance(value, _contexts.Switch) and isinstance(made, Function):
+        elif isinstance(value, Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
         elif isinstance(value, (Function, Bound)) and not isinstance(made, Class):
-            wrapped = _calls.call(m, value, [made], {})
+            wrapped = m.call(value, [made], {})
             # A decorator that gives back something we cannot read is taken to leave the function as it is.
             made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made
         elif isinstance(value, Class) and not value.unknown and isinstance(made, Function):
-            wrapped = _calls.call(m, value, [made], {})
+            wrapped = m.call(value, [made], {})
             made = wrapped if isinstance(wrapped, Object) else made
     return made
 
@@ -73,9 +69,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     for base in node.bases:
         if isinstance(base, ast.Starred):
             continue
-        value = _expressions.evaluate(m, base, scope)
+        value = m.evaluate(base, scope)
         if isinstance(value, External):
-            value = _library.library_class(value.name) or value
+            value = library_class(value.name) or value
         if isinstance(value, External) and value.name in _HARMLESS:
             continue
         bases.append(value)
@@ -85,7 +81,7 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     frame = Frame(node.name, scope.module, inner)
     m.frames.append(frame)
     try:
-        _statements.block(m, node.body, inner)
+        m.block(node.body, inner)
     finally:
         m.frames.pop()
     made.attrs = inner.vars
@@ -113,7 +109,7 @@ def _claim(function: Function, cls: Class) -> None:
 
 
 def _name(m: Machine, node: ast.expr, scope: Scope) -> str:
-    value = _expressions.evaluate(m, node.func if isinstance(node, ast.Call) else node, scope)
+    value = m.evaluate(node.func if isinstance(node, ast.Call) else node, scope)
     return value.name if isinstance(value, External) else ""
 
 
@@ -128,9 +124,9 @@ def _fields(m: Machine, node: ast.ClassDef, scope: Scope) -> list[tuple[str, Any
         if isinstance(item.value, ast.Call) and "field" in ast.unparse(item.value.func):
             for word in item.value.keywords:
                 if word.arg == "default_factory":
-                    default = ("factory", _expressions.evaluate(m, word.value, scope))
+                    default = ("factory", m.evaluate(word.value, scope))
                 elif word.arg == "default":
-                    default = ("value", _expressions.evaluate(m, word.value, scope))
+                    default = ("value", m.evaluate(word.value, scope))
         elif item.value is not None:
             default = ("value", scope.vars.get(item.target.id, Unknown()))
         found.append((item.target.id, default))

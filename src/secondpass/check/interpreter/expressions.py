@@ -7,7 +7,6 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..torch.optimizers import name_optimizer
 from .attributes import get_attribute, set_attribute
 from .calls import call_expression
 from .comprehensions import dict_comprehension, generator_expression, list_comprehension, set_comprehension
@@ -214,11 +213,11 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope) -> None:
         if isinstance(value, Tensor) and not value.name and value.leaf is not None:
             value.leaf.name = value.leaf.name or target.id
         elif isinstance(value, Object) and "leaves" in value.hidden:
-            name_optimizer(m, value, target.id)
+            m.name_optimizer(value, target.id)
         bind(scope, target.id, value, m)
     elif isinstance(target, ast.Attribute):
         if isinstance(value, Object) and "leaves" in value.hidden:
-            name_optimizer(m, value, ast.unparse(target))
+            m.name_optimizer(value, ast.unparse(target))
         set_attribute(m, evaluate(m, target.value, scope), target.attr, value, target)
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from .contexts import enter, leave
 from .expressions import assign, evaluate
 from .loops import is_over, iterate, turns
-from .machine import Loop, Machine, Scope
-from .statements import BREAK, Return, block, lean, widen
+from .machine import Loop, Machine, Return, Scope
+from .statements import BREAK, block, lean, widen
 from .values import Unknown
 
 __all__ = ["yields"]
 
 
-def yields(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Iterator[Any]:
+def yields(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Generator[Any, Any, Any]:
     """What a generator's body yields; returns the signal that ended it."""
     for node in body:
         m.spend()
@@ -31,7 +31,7 @@ def yields(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Iterator[Any]:
     return None
 
 
-def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Iterator[Any]:
+def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, Any]:
     if isinstance(node, ast.Expr):
         yield from _expression(m, node.value, scope)
     elif isinstance(node, ast.Assign):
@@ -58,7 +58,7 @@ def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Iterator[Any]:
     return None
 
 
-def _expression(m: Machine, node: ast.expr, scope: Scope) -> Iterator[Any]:
+def _expression(m: Machine, node: ast.expr, scope: Scope) -> Generator[Any, Any, Any]:
     if isinstance(node, ast.Yield):
         yield None if node.value is None else evaluate(m, node.value, scope)
         return Unknown()
@@ -75,7 +75,7 @@ def _expression(m: Machine, node: ast.expr, scope: Scope) -> Iterator[Any]:
     return evaluate(m, node, scope)
 
 
-def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
+def _for(m: Machine, node: Any, scope: Scope) -> Generator[Any, Any, Any]:
     source = evaluate(m, node.iter, scope)
     before = m.cuts
     for item in turns(m, source, node.lineno, lazy=True):
@@ -90,7 +90,7 @@ def _for(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
     return None
 
 
-def _while(m: Machine, node: ast.While, scope: Scope) -> Iterator[Any]:
+def _while(m: Machine, node: ast.While, scope: Scope) -> Generator[Any, Any, Any]:
     frame, loop = m.frames[-1], Loop(node.lineno, lazy=True)
     frame.loops.append(loop)
     m.short += 1
@@ -108,7 +108,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Iterator[Any]:
     return None
 
 
-def _with(m: Machine, node: Any, scope: Scope) -> Iterator[Any]:
+def _with(m: Machine, node: Any, scope: Scope) -> Generator[Any, Any, Any]:
     entered = []
     try:
         for item in node.items:

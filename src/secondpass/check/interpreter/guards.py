@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..torch.nodes import Refused
 from .contexts import enter, leave
 from .expressions import assign, evaluate
 from .machine import Machine, Raised, Scope
 from .names import bind
+from .nodes import Refused
 from .values import Class, External, Object, Unknown
-
-if TYPE_CHECKING:
-    from ..report import trace as _trace
-    from . import statements as _statements
 
 __all__ = ["catches", "handle", "raise_", "try_", "with_"]
 
@@ -31,7 +27,7 @@ def with_(m: Machine, node: Any, scope: Scope) -> Any:
             entered.append(state)
             if item.optional_vars is not None:
                 assign(m, item.optional_vars, value, scope)
-        signal = _statements.block(m, node.body, scope)
+        signal = m.block(node.body, scope)
     except (Raised, Refused) as error:
         swallowed = False
         while entered:
@@ -61,18 +57,18 @@ def catches(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Sco
 def try_(m: Machine, node: Any, scope: Scope) -> Any:
     """Executes `try`."""
     try:
-        signal = _statements.block(m, node.body, scope)
+        signal = m.block(node.body, scope)
         if signal is None:
-            signal = _statements.block(m, node.orelse, scope)
+            signal = m.block(node.orelse, scope)
     except (Raised, Refused) as error:
         handler = next((h for h in node.handlers if catches(m, h, error, scope)), None)
         if handler is None:
-            final = _statements.block(m, node.finalbody, scope)
+            final = m.block(node.finalbody, scope)
             if final is not None:
                 return final
             raise
         signal = handle(m, handler, error, scope)
-    final = _statements.block(m, node.finalbody, scope)
+    final = m.block(node.finalbody, scope)
     return signal if final is None else final
 
 
@@ -81,9 +77,9 @@ def handle(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Scop
     if handler.name:
         bind(scope, handler.name, Unknown(plain=True))
     before = len(m.engine.failures)
-    signal = _statements.block(m, handler.body, scope)
+    signal = m.block(handler.body, scope)
     if isinstance(error, Refused):
-        _trace.swallow(m.engine, before)
+        m.engine.swallow(before)
     return signal
 
 

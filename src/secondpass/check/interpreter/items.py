@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .containers import grow, is_concrete, length
+from .containers import grow, is_concrete
 from .machine import Machine, Raised
-from .values import Class, Dict, External, Function, List, Object, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from ..torch import networks as _networks
-    from ..torch import tensors as _tensors
-    from . import calls as _calls
+from .values import Class, Dict, External, Function, List, Object, Tensor, Unknown, length
 
 __all__ = ["get_item", "set_item"]
 
@@ -21,18 +16,18 @@ __all__ = ["get_item", "set_item"]
 def get_item(m: Machine, owner: Any, key: Any) -> Any:
     """`owner[key]`"""
     if isinstance(owner, Tensor):
-        return _tensors.index(m, owner, key)
+        return m.tensor_item(owner, key)
     if isinstance(owner, Object):
         found = owner.cls.find("__getitem__")
         if found:
-            return _calls.call(m, found[0], [owner, key], {})
+            return m.call(found[0], [owner, key], {})
         items = owner.hidden.get("items")
         if items is None:
             return Unknown()
         if isinstance(items, Dict) and is_concrete(key) and key not in items:
             missing = owner.cls.find("__missing__")
             if missing:
-                return _calls.call(m, missing[0], [owner, key], {})
+                return m.call(missing[0], [owner, key], {})
         owner = items
     if isinstance(owner, Dict):
         return _from_dict(m, owner, key)
@@ -49,7 +44,7 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         return owner
     if isinstance(owner, Unknown):
         if isinstance(key, (str, int)):
-            return _networks.member(m, owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
+            return m.member(owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
         return Unknown(plain=owner.plain, node=owner.node)
     if owner is None:
         raise Raised("TypeError")
@@ -64,12 +59,12 @@ def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
         except TypeError:
             return Unknown()
         if owner.default is not None:
-            made = _calls.call(m, owner.default, [], {})
+            made = m.call(owner.default, [], {})
             set_item(m, owner, key, made)
             return made
         return Unknown()
     if owner.default is not None and not owner.others:
-        set_item(m, owner, key, _calls.call(m, owner.default, [], {}))
+        set_item(m, owner, key, m.call(owner.default, [], {}))
     if owner.others:
         return owner.others[-1]
     # Which of the values it is cannot be told; with a single kind of value any of them stands for it.
@@ -97,12 +92,12 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
 def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
     """`owner[key] = value`"""
     if isinstance(owner, Tensor):
-        _tensors.put(m, owner, value, node)
+        m.set_tensor_item(owner, value, node)
         return
     if isinstance(owner, Object):
         found = owner.cls.find("__setitem__")
         if found:
-            _calls.call(m, found[0], [owner, key, value], {})
+            m.call(found[0], [owner, key, value], {})
             return
         items = owner.hidden.get("items")
         if items is None:

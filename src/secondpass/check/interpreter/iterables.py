@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .ahead import Counter
-from .containers import is_concrete, length
+from .containers import is_concrete
 from .library import function
 from .loops import iterate
 from .machine import Machine, Raised
-from .values import Function, List, Object, Stream, Unknown
-
-if TYPE_CHECKING:
-    from . import calls as _calls
+from .values import Function, List, Object, Stream, Unknown, length
 
 __all__ = ["some"]
 
@@ -46,7 +43,7 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     if isinstance(value, Object):
         found = value.cls.find("__len__")
         if found and isinstance(found[0], Function):
-            return _calls.call(m, found[0], [value], {})
+            return m.call(found[0], [value], {})
         value = value.hidden.get("items", Unknown(plain=True))
     size = length(value) if isinstance(value, (list, tuple, dict, str, set, range, bytes)) else None
     if size is not None:
@@ -184,7 +181,7 @@ def _map(m: Machine, args: Args, kwargs: Words) -> Any:
 
     def make() -> Iterator[Any]:
         for items in zip(*(iterate(m, s) for s in sources), strict=False):
-            yield _calls.call(m, act, list(items), {})
+            yield m.call(act, list(items), {})
 
     return Stream(make, size, generator=True)
 
@@ -195,7 +192,7 @@ def _starmap(m: Machine, args: Args, kwargs: Words) -> Any:
 
     def make() -> Iterator[Any]:
         for item in iterate(m, source):
-            yield _calls.call(m, act, list(item) if isinstance(item, (tuple, list)) else [Unknown()], {})
+            yield m.call(act, list(item) if isinstance(item, (tuple, list)) else [Unknown()], {})
 
     return Stream(make, _length(m, source), generator=True)
 
@@ -205,7 +202,7 @@ def _filter(m: Machine, args: Args, kwargs: Words) -> Any:
     found, whole = some(m, args[1])
     made = List(depth=m.short)
     for item in found:
-        keep = m.known_truth(item if args[0] is None else _calls.call(m, args[0], [item], {}))
+        keep = m.known_truth(item if args[0] is None else m.call(args[0], [item], {}))
         made.loose = made.loose or keep is None
         if keep is not False:
             made.append(item)

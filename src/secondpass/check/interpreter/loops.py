@@ -19,17 +19,12 @@ NOTE [ How long a loop is walked ]
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .ahead import Counter, jumps, open_loops
 from .machine import Loop, Machine
+from .nodes import Leaf
 from .values import Dict, List, Object, Stream, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from ..torch import networks as _networks
-    from ..torch import tensors as _tensors
-    from ..torch.nodes import Leaf
-    from . import calls as _calls
 
 __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "touched", "turns", "wasted"]
 
@@ -71,16 +66,14 @@ def iterate(m: Machine, value: Any) -> Iteration:
             return Iteration(value.iterator, value.length)
         return Iteration(value.make(), value.length)
     if isinstance(value, Tensor):
-        return Iteration(_endless(lambda: _tensors.element(m, value)), None)
+        return Iteration(_endless(lambda: m.tensor_element(value)), None)
     if isinstance(value, Object):
         return _object(m, value)
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
     batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
     plain = value.plain
-    return Iteration(
-        _endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, _networks.part(m, value))), None
-    )
+    return Iteration(_endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))), None)
 
 
 def _endless(make: Any) -> Iterator[Any]:
@@ -119,10 +112,10 @@ def _object(m: Machine, value: Object) -> Iteration:
         return iterate(m, items)
     found = value.cls.find("__iter__")
     if found:
-        return iterate(m, _calls.call(m, found[0], [value], {}))
+        return iterate(m, m.call(found[0], [value], {}))
     found = value.cls.find("__getitem__")
     if found:
-        return Iteration(_endless(lambda: _calls.call(m, found[0], [value, Unknown(plain=True)], {})), None)
+        return Iteration(_endless(lambda: m.call(found[0], [value, Unknown(plain=True)], {})), None)
     return Iteration(_endless(Unknown), None)
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 from ... import record
 from ...record import Place
-from ..torch.graph import Engine
+from ..files.project import Project
 from .decide import Policy
-from .values import Class, Function, Module, Unknown
+from .graph import Engine
+from .nodes import GraphNode
+from .values import Class, Dict, External, Function, List, Module, Object, Stream, Tensor, Unknown, length
 
-if TYPE_CHECKING:
-    from ..files.project import Project
-    from . import containers as _containers
-    from . import statements as _statements
-    from . import values as _values
-
-__all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Scope"]
+__all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
 
 
 class Exhausted(Exception):
@@ -35,6 +32,15 @@ class Raised(Exception):
         self.name = name
         self.value = value
         self.message = message
+
+
+class Return:
+    """`return value`"""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class Scope:
@@ -110,7 +116,7 @@ class Frame:
         self.cls: Class | None = None
 
 
-class Machine:
+class Machine(ABC):
     """Reads one program once, under one policy."""
 
     STEPS = 12_000
@@ -145,7 +151,7 @@ class Machine:
         self.decided: dict[int, Any] = {}
         """Comparisons, and conditions, inside loops that are cut short: see `later`."""
         self.modulus = 0
-        self.remainder = 0
+        self.remainder: float = 0
         """The last remainder that was computed, and its modulus."""
         self.settings = 0
         """How often it was changed which parameters gather gradients."""
@@ -224,6 +230,65 @@ class Machine:
             loop.count = self.turns[key] = self.turns.get(key, 0) + 1
         self.spend()
 
+    # what statements, expressions and PyTorch's functions mean: `torch.machine` puts it together --------------------------
+
+    @abstractmethod
+    def block(self, body: Sequence[ast.stmt], scope: Scope) -> Any: ...
+    @abstractmethod
+    def yields(self, body: Sequence[ast.stmt], scope: Scope) -> Generator[Any, Any, Any]: ...
+    @abstractmethod
+    def evaluate(self, node: ast.expr, scope: Scope) -> Any: ...
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None: ...
+    @abstractmethod
+    def placed(self, made: List) -> List: ...
+    @abstractmethod
+    def make_function(self, node: Any, scope: Scope, name: str) -> Function: ...
+    @abstractmethod
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+    @abstractmethod
+    def call_external(self, function: External, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+    @abstractmethod
+    def call_unknown(self, function: Unknown, args: list[Any], kwargs: dict[str, Any], name: str = "") -> Any: ...
+    @abstractmethod
+    def set_item(self, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None: ...
+    @abstractmethod
+    def operate(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+    @abstractmethod
+    def operate_in_place(self, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor: ...
+    @abstractmethod
+    def tensor_element(self, tensor: Tensor) -> Any: ...
+    @abstractmethod
+    def tensor_item(self, tensor: Tensor, key: Any) -> Any: ...
+    @abstractmethod
+    def set_tensor_item(self, tensor: Tensor, value: Any, node: ast.AST | None) -> None: ...
+    @abstractmethod
+    def tensor_attribute(self, tensor: Tensor, name: str, node: ast.AST | None) -> Any: ...
+    @abstractmethod
+    def set_tensor_attribute(self, tensor: Tensor, name: str, value: Any, node: ast.AST | None) -> None: ...
+    @abstractmethod
+    def custom_function(self, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+    @staticmethod
+    @abstractmethod
+    def members(owner: Object, name: str) -> Dict: ...
+    @abstractmethod
+    def before_forward(self, owner: Object, args: list[Any]) -> list[Any]: ...
+    @abstractmethod
+    def after_forward(self, owner: Object, args: list[Any], result: Any) -> Any: ...
+    @abstractmethod
+    def remembered(self, owner: Object, args: list[Any], kwargs: dict[str, Any], act: Callable[[], Any]) -> Any: ...
+    @staticmethod
+    @abstractmethod
+    def as_tensor(value: Any) -> Any: ...
+    @abstractmethod
+    def member(self, owner: Unknown, name: str) -> Any: ...
+    @abstractmethod
+    def part(self, value: Unknown) -> GraphNode | None: ...
+    @abstractmethod
+    def establish(self, roots: list[Tensor]) -> None: ...
+    @abstractmethod
+    def name_optimizer(self, owner: Object, name: str) -> None: ...
+
     # decisions --------------------------------------------------------------------------------------------------------
 
     def truth(self, value: Any, lean: bool | None = None) -> bool:
@@ -251,11 +316,11 @@ class Machine:
         if isinstance(value, (bool, int, float, str, bytes, type(None))):
             return bool(value)
         if isinstance(value, (list, tuple, dict, set, frozenset)):
-            size = _containers.length(value)
+            size = length(value)
             if size is None:
                 return True if len(value) else None
             return size > 0
-        if isinstance(value, (_values.Tensor, _values.Stream)):
+        if isinstance(value, (Tensor, Stream)):
             return None
         return True
 
@@ -284,7 +349,7 @@ class Machine:
         short, self.short = self.short, 0  # whichever loop first needs a module: its body belongs to none
         self.frames.append(Frame("<module>", module, scope))
         try:
-            _statements.block(self, part(tree) if part else tree.body, scope)
+            self.block(part(tree) if part else tree.body, scope)
         finally:
             self.frames.pop()
             self.grad, self.short = grad, short

@@ -5,18 +5,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .containers import is_concrete
+from .containers import is_concrete, method
 from .loops import lengthen
 from .machine import Machine
 from .values import Class, Dict, List, Object, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from ..torch import networks as _networks
-    from ..torch import tensors as _tensors
-    from . import calls as _calls
-    from . import containers as _containers
 
 __all__ = ["augmented", "binary", "compare", "unary"]
 
@@ -42,9 +36,9 @@ _MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     """`left op right`"""
     name, act = _BINARY[type(op)]
-    left, right = _networks.as_tensor(left), _networks.as_tensor(right)
+    left, right = m.as_tensor(left), m.as_tensor(right)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return _tensors.operate(m, name, [left, right], {})
+        return m.operate(name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
             m.modulus, m.remainder = right, left % right if right else 0
@@ -89,25 +83,25 @@ def _by_method(m: Machine, name: str, left: Any, right: Any) -> Any:
     if isinstance(left, Object):
         found = left.cls.find(f"__{dunder}__")
         if found:
-            return _calls.call(m, found[0], [left, right], {})
+            return m.call(found[0], [left, right], {})
     if isinstance(right, Object):
         found = right.cls.find(f"__r{dunder}__")
         if found:
-            return _calls.call(m, found[0], [right, left], {})
+            return m.call(found[0], [right, left], {})
     return Unknown()
 
 
 def augmented(m: Machine, op: ast.operator, left: Any, right: Any, target: str) -> Any:
     """`left op= right`: in place where Python would change the object itself."""
     if isinstance(left, Tensor):
-        return _tensors.operate_in_place(m, _BINARY[type(op)][0], left, [right], target)
+        return m.operate_in_place(_BINARY[type(op)][0], left, [right], target)
     if isinstance(left, List) and isinstance(op, ast.Add):
-        _containers.method(m, left, "extend").act(m, [right], {})
+        method(m, left, "extend").act(m, [right], {})
         return left
     if isinstance(left, Object):
         found = left.cls.find(f"__i{_DUNDER.get(_BINARY[type(op)][0], _BINARY[type(op)][0])}__")
         if found:
-            return _calls.call(m, found[0], [left, right], {})
+            return m.call(found[0], [left, right], {})
     return binary(m, op, left, right)
 
 
@@ -123,9 +117,11 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
         return Unknown(("not", key), plain=True)
     if isinstance(value, Tensor):
         names = {ast.USub: "neg", ast.Invert: "bitwise_not"}
-        return _tensors.operate(m, names[type(op)], [value], {}) if type(op) in names else value
+        return m.operate(names[type(op)], [value], {}) if type(op) in names else value
     if isinstance(value, (int, float)):
-        return {ast.USub: operator.neg, ast.UAdd: operator.pos}.get(type(op), lambda v: ~int(v))(value)
+        if isinstance(op, ast.Invert):
+            return ~int(value)
+        return -value if isinstance(op, ast.USub) else +value
     if isinstance(value, Unknown):
         return Unknown(plain=value.plain, node=value.node)
     return Unknown()
@@ -137,7 +133,7 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
         return _identity(left, right, isinstance(op, ast.Is))
     name, act = _COMPARE[type(op)]
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return _tensors.operate(m, name, [left, right], {})
+        return m.operate(name, [left, right], {})
     if is_concrete(left) and is_concrete(right):
         try:
             return act(left, right)

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..torch.tensors import operate
 from . import argparse_model  # noqa: F401 - registers
 from .attributes import get_attribute
 from .containers import is_concrete
@@ -16,11 +15,8 @@ from .items import get_item
 from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine
+from .operators import binary
 from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from . import calls as _calls
-    from . import operators as _operators
 
 __all__: list[str] = []
 
@@ -72,7 +68,7 @@ def _sum(m: Machine, args: Args, kwargs: Words) -> Any:
     if not whole and is_concrete(found):
         return Unknown(plain=True)
     for item in found:
-        total = _operators.binary(m, ast.Add(), total, item)
+        total = binary(m, ast.Add(), total, item)
     return total if whole or isinstance(total, Tensor) else Unknown(plain=getattr(total, "plain", True))
 
 
@@ -100,7 +96,7 @@ def _pure(name: str, real: Any) -> Any:
                 return Unknown(plain=True)
             return found if is_concrete(found) else Unknown(plain=True)
         if any(isinstance(a, Tensor) for a in args) and name in ("abs", "round"):
-            return operate(m, name, list(args), {})
+            return m.operate(name, list(args), {})
         if name in ("min", "max"):
             return _extreme(m, args, kwargs)
         return Unknown(plain=True)
@@ -152,8 +148,8 @@ def _convert(name: str, real: Any) -> None:
     FUNCTIONS[f"builtins.{name}"] = act
 
 
-for _name, _real in {"int": int, "float": float, "str": str, "bool": bool}.items():
-    _convert(_name, _real)
+for _name, _type in {"int": int, "float": float, "str": str, "bool": bool}.items():
+    _convert(_name, _type)
 
 
 @function("builtins.id", "builtins.hash")
@@ -202,7 +198,7 @@ def _shallow(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("functools.partial")
 def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
     act, first = args[0], list(args[1:])
-    return Native("partial", lambda m, more, words: _calls.call(m, act, [*first, *more], {**kwargs, **words}))
+    return Native("partial", lambda m, more, words: m.call(act, [*first, *more], {**kwargs, **words}))
 
 
 @function("functools.wraps", "functools.lru_cache", "functools.cache", "functools.total_ordering")
@@ -221,7 +217,7 @@ def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
     values = [args[2], *found] if len(args) > 2 else found
     total = values[0] if values else Unknown()
     for item in values[1:]:
-        total = _calls.call(m, args[0], [total, item], {})
+        total = m.call(args[0], [total, item], {})
     return total
 
 

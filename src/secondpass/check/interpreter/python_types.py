@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..torch.gradfn import GradFunction, names
 from .attributes import get_attribute, has_attribute, set_attribute
 from .containers import is_concrete
+from .gradfn import GradFunction, names
 from .library import function, library_class
 from .machine import Machine
 from .values import Bound, Class, External, Function, List, Module, Native, Object, Stream, Tensor, Unknown
@@ -46,7 +46,7 @@ def instance_of(m: Machine, value: Any, kind: Any) -> bool | None:
         return kind.name in ("torch.Tensor", "torch.autograd.Variable") or (
             None if kind.name.startswith("torch.") else False
         )
-    real = {
+    real: Any = {
         "int": int, "float": float, "str": str, "bool": bool, "list": list, "tuple": tuple, "dict": dict, "set": set,
         "Sequence": (list, tuple), "Iterable": (list, tuple, dict, set), "Mapping": dict, "OrderedDict": dict,
         "bytes": bytes, "Number": (int, float), "Callable": (Function, Bound, Native), "range": range,

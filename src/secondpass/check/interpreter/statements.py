@@ -5,33 +5,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..files.endings import doomed
 from .ahead import counted, jumps
-from .decide import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
 from .later import compared, decided
 from .loops import MODULUS, is_over, lengthen, turns
-from .machine import Loop, Machine, Scope
+from .machine import Loop, Machine, Return, Scope
 from .names import bind, import_from, import_statement
-from .operators import augmented
+from .operators import augmented, compare
 from .values import Object, Tensor, Unknown
 
-if TYPE_CHECKING:
-    from . import operators as _operators
-
-__all__ = ["BREAK", "Return", "block", "lean", "widen"]
-
-
-class Return:
-    """`return value`"""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+__all__ = ["BREAK", "block", "lean", "widen"]
 
 
 BREAK = object()
@@ -231,7 +219,7 @@ def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
     for case in node.cases:
         pattern = case.pattern
         if isinstance(pattern, ast.MatchValue):
-            same: Any = _operators.compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
+            same: Any = compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
         elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
             if pattern.name:
                 bind(scope, pattern.name, subject)

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..torch.nodes import GraphNode, Leaf
+from .nodes import Store, Tensor, Unknown, serials
 
 __all__ = [
     "Bound",
@@ -33,86 +31,9 @@ __all__ = [
     "Super",
     "Tensor",
     "Unknown",
+    "length",
     "serials",
 ]
-
-
-serials = count()
-"""Numbers things that can be changed, by age: see `memo`."""
-
-
-class Unknown:
-    """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
-
-    __slots__ = ("instance", "key", "memo", "network", "node", "owner", "plain")
-    _count = 0
-
-    def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
-        if key is None:
-            Unknown._count += 1
-            key = Unknown._count
-        self.key = key
-        self.plain = plain
-        self.node = node
-        self.memo: dict[str, Unknown] | None = None
-        self.owner: Unknown | None = None
-        self.instance = False
-        """Whether it is a value that the program was given: an argument, what a library or a factory made."""
-        self.network: Tensor | None = None
-        """The parameter that stands for all parameters of the network that it is."""
-
-    @classmethod
-    def reset(cls) -> None:
-        """Numbers unknown values from one again."""
-        cls._count = 0
-
-    def attribute(self, name: str) -> Unknown:
-        """The same attribute of the same unknown object is the same unknown value."""
-        if self.memo is None:
-            self.memo = {}
-        found = self.memo.get(name)
-        if found is None:
-            found = self.memo[name] = Unknown((self.key, name), self.plain, self.node)
-            found.owner = self
-        return found
-
-
-class Store:
-    """The memory behind a tensor and its views, with the version that in-place operations move."""
-
-    __slots__ = ("doubt", "leaf", "serial", "version", "writer")
-
-    def __init__(self) -> None:
-        self.serial = next(serials)
-        self.version = 0
-        self.doubt = 0
-        """How many nodes there were when it was last changed, perhaps."""
-        self.leaf: Leaf | None = None
-        self.writer: Any = None
-
-
-class Tensor:
-    """A tensor: its history, and the memory it lies in."""
-
-    __slots__ = ("base", "exact", "grad_of", "is_param", "leaf", "loose", "name", "needs", "node", "store")
-
-    def __init__(
-        self,
-        needs: bool | None = False,
-        node: GraphNode | None = None,
-        store: Store | None = None,
-        leaf: Leaf | None = None,
-    ) -> None:
-        self.needs = needs
-        self.node = node
-        self.store = store or Store()
-        self.leaf = leaf
-        self.base: Tensor | None = None
-        self.grad_of: Leaf | None = None
-        self.is_param = False
-        self.name = ""
-        self.exact = False  # an integer or boolean tensor: can never have history
-        self.loose = False
 
 
 class List(list):  # type: ignore[type-arg]
@@ -243,7 +164,7 @@ class Class:
         self.attrs: dict[str, Any] = {}
         self.fields: list[tuple[str, Any]] | None = None
         self.node: ast.ClassDef | None = None
-        self.unknown = any(not isinstance(b, Class) for b in bases) or any(b.unknown for b in self.bases)
+        self.unknown: bool = any(not isinstance(b, Class) for b in bases) or any(b.unknown for b in self.bases)
         """Whether it inherits from something that could not be resolved."""
         self.order = self._order()
 
@@ -285,3 +206,10 @@ class Object:
         self.hidden: dict[str, Any] = {}
         self.loose = False
         """Whether code that could not be read may have changed it."""
+
+
+def length(value: Any) -> int | None:
+    """How many elements there are, where it can be told."""
+    if isinstance(value, (List, Dict)) and (value.loose or (isinstance(value, Dict) and value.others)):
+        return None
+    return len(value) if hasattr(value, "__len__") else None

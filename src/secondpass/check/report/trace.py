@@ -8,19 +8,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from ...record import Binding, Cut, Node, Owner, Pass, Place, Trace, Write
+from ..interpreter.graph import Engine
 from ..interpreter.machine import Machine
-from ..torch.graph import Engine
-from ..torch.nodes import GraphNode
+from ..interpreter.nodes import GraphNode
 
-__all__ = ["swallow", "trace"]
+__all__ = ["trace"]
 
 _TERMS = 12
-
-
-def swallow(engine: Engine, before: int) -> None:
-    """The program caught the failure before this one and went on."""
-    if before:
-        engine.failures[before - 1] = dataclasses.replace(engine.failures[before - 1], swallowed=True)
 
 
 def _bindings(engine: Engine) -> Iterator[Binding]:

@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..interpreter.library import function, models
 from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
-from .layers import is_module, make_parameter
+from .modules import is_module, make_parameter
 from .rows import row
-from .tensors import apply_row, operate
-
-if TYPE_CHECKING:
-    from ..interpreter import calls as _calls
-    from . import tensors as _tensors
+from .tensors import apply_row, operate, operate_in_place
 
 __all__: list[str] = []
 
@@ -175,7 +171,7 @@ def _plain_layer(name: str, op: str) -> None:
                 return values[0] if values else Unknown()
             inplace = inplace is True and isinstance(rate, (int, float))
         if inplace is True and values and isinstance(values[0], Tensor):
-            return _tensors.operate_in_place(m, op, values[0], [], "")
+            return operate_in_place(m, op, values[0], [], "")
         return operate(m, op, list(values), kwargs)
 
     _layer(name, "", forward)
@@ -245,7 +241,7 @@ def _in_turn(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     owner, value = args[0], args[1] if len(args) > 1 else Unknown()
     items = owner.hidden.get("items") or [v for v in owner.attrs.values() if is_module(v)]
     for item in items:
-        value = _calls.call(m, item, [value], {})
+        value = m.call(item, [value], {})
     return value if not getattr(items, "loose", False) or isinstance(value, (Tensor, Unknown)) else Unknown()
 
 

@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..interpreter.library import function, models
+from ..interpreter.library import CLASSES, function, models
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Stream, Tensor, Unknown
 from .tensors import operate
-
-if TYPE_CHECKING:
-    from ..interpreter import calls as _calls
-    from ..interpreter import library as _library
 
 __all__: list[str] = []
 
@@ -39,7 +35,7 @@ def _batch(m: Machine, owner: Object) -> Any:
     sample = _sample(m, owner.attrs.get("dataset"))
     collate = owner.hidden.get("collate")
     if collate is not None:
-        made = _calls.call(m, collate, [List([sample, sample])], {})
+        made = m.call(collate, [List([sample, sample])], {})
         return _collated(m, made)
     return _collated(m, sample)
 
@@ -56,7 +52,7 @@ def _sample(m: Machine, dataset: Any) -> Any:
             return _sample(m, inner)
         found = dataset.cls.find("__getitem__")
         if found:
-            return _calls.call(m, found[0], [dataset, Unknown(plain=True)], {})
+            return m.call(found[0], [dataset, Unknown(plain=True)], {})
         found = dataset.cls.find("__iter__")
         if found:
             return Unknown(plain=True)
@@ -108,7 +104,7 @@ models("torch.utils.data.Sampler")
 @function("torch.utils.data.random_split")
 def _random_split(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     def part() -> Object:
-        made = Object(_library.CLASSES["torch.utils.data.Subset"])
+        made = Object(CLASSES["torch.utils.data.Subset"])
         made.hidden["inner"] = args[0]
         made.attrs["dataset"] = args[0]
         return made

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Object, Stream, Tensor, Unknown
-from .nodes import GraphNode
-
-if TYPE_CHECKING:
-    from ..interpreter import loops as _loops
 
 __all__ = ["does_need", "edges", "flatten", "may_need"]
 
@@ -25,7 +23,7 @@ def flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
         elif isinstance(value, dict) and depth < 4:
             flatten(m, value.values(), into, depth + 1)
         elif isinstance(value, Stream) and depth < 2:
-            items = _loops.iterate(m, value)
+            items = iterate(m, value)
             taken = []
             for item in items:
                 taken.append(item)
@@ -43,7 +41,7 @@ def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNo
     needs: bool | None = False
     for value in values:
         if isinstance(value, Tensor):
-            node = value.node or (value.leaf.node if value.leaf is not None else None)
+            node = value.edge
             if value.needs and node is not None:
                 certain.append(node)
                 needs = True

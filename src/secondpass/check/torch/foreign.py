@@ -11,24 +11,21 @@ NOTE [ What code we cannot read may do ]
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..interpreter.attributes import get_attribute
 from ..interpreter.calls import call, instantiate
 from ..interpreter.contexts import Switch
 from ..interpreter.library import FUNCTIONS, is_harmless, is_library, library_class
 from ..interpreter.machine import Machine, Raised
 from ..interpreter.values import External, Function, Object, Tensor, Unknown
-from . import libraries  # noqa: F401 - registers what is known of libraries
 from .edges import edges, flatten
 from .functions import call_torch
 from .methods import is_method
+from .modules import parameters
+from .networks import as_tensor, forward, is_given, leaves
 from .passes import backward, maybe_backward
 from .tensors import opaque
-
-if TYPE_CHECKING:
-    from ..interpreter import attributes as _attributes
-    from . import layers as _layers
-    from . import networks as _networks
 
 __all__ = ["call_external", "call_unknown"]
 
@@ -80,8 +77,8 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         done = _method(m, owner, name, args, kwargs)
         if done is not None:
             return done[0]
-    if _networks.is_given(function, [*args, *kwargs.values()]):
-        return _networks.forward(m, function, args, kwargs)
+    if is_given(function, [*args, *kwargs.values()]):
+        return forward(m, function, args, kwargs)
     values: list[Any] = []
     flatten(m, [*args, *kwargs.values()], values, 0)
     _doubt(m, name, [*args, *kwargs.values()])
@@ -91,9 +88,9 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         values.append(owner)
     for value in (*args, *kwargs.values()):
         if isinstance(value, Object) and value.cls.derives("torch.nn.Module"):
-            values.extend(_layers.parameters(value).values())
+            values.extend(parameters(value).values())
         elif isinstance(value, Unknown):
-            values.extend(leaf.tensor for leaf in _networks.leaves(value))
+            values.extend(leaf.tensor for leaf in leaves(value))
     here: Unknown | None = owner
     while here is not None:
         values.extend([here.network] if here.network is not None else [])
@@ -104,9 +101,9 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
 
 
 def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any] | None:
-    tensor = _networks.as_tensor(owner)
+    tensor = as_tensor(owner)
     if tensor is not owner and is_method(name):
-        return (call(m, _attributes.get_attribute(m, tensor, name), args, kwargs),)
+        return (call(m, get_attribute(m, tensor, name), args, kwargs),)
     if name in ("to", "cuda", "float", "half", "double"):
         return (owner,)  # a module gives itself; a tensor one with the same history
     if name == "backward":
@@ -166,11 +163,11 @@ def _doubt(m: Machine, name: str, values: list[Any]) -> None:
                 for leaf in value.hidden.get("leaves") or ():
                     leaf.doubt = True
             elif value.cls.derives("torch.nn.Module"):
-                for tensor in _layers.parameters(value).values():
+                for tensor in parameters(value).values():
                     if tensor.leaf is not None:
                         tensor.leaf.doubt = True
         elif isinstance(value, Unknown) and not looks:
-            for leaf in _networks.leaves(value):
+            for leaf in leaves(value):
                 leaf.doubt = True
         elif isinstance(value, Tensor) and not looks and re.search(r"back|step|train|optimi|update|fit|learn", name):
             maybe_backward(m, [value] if value.node is not None else [])

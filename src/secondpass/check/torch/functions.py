@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..interpreter.attributes import get_attribute
 from ..interpreter.contexts import Lasting, Switch
 from ..interpreter.library import function, models
 from ..interpreter.machine import Machine
@@ -12,12 +13,7 @@ from ..interpreter.values import Function, Object, Tensor, Unknown
 from .methods import parts, tensor_attribute
 from .passes import backward, gradients, tensors_of
 from .rows import CREATION
-from .tensors import operate, unknown_operation
-
-if TYPE_CHECKING:
-    from ..interpreter import attributes as _attributes
-    from ..interpreter import calls as _calls
-    from . import tensors as _tensors
+from .tensors import operate, operate_in_place, unknown_operation
 
 __all__ = ["call_torch"]
 
@@ -52,9 +48,9 @@ def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -
         or name.count(".") == 1
     ):
         if last.endswith("_") and args and isinstance(args[0], Tensor):
-            return _tensors.operate_in_place(m, last[:-1], args[0], args[1:], "")
+            return operate_in_place(m, last[:-1], args[0], args[1:], "")
         if kwargs.pop("inplace", False) is True and args and isinstance(args[0], Tensor):
-            return _tensors.operate_in_place(m, last, args[0], [], "")
+            return operate_in_place(m, last, args[0], [], "")
         if last == "norm":
             last = "vector_norm"
         return operate(m, last, list(args), kwargs)
@@ -165,7 +161,7 @@ def _is_tensor(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def _checkpoint(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     words = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
-    return _calls.call(m, args[0], args[1:], words)
+    return m.call(args[0], args[1:], words)
 
 
 @function("torch.meshgrid", "torch.broadcast_tensors")
@@ -259,7 +255,7 @@ def _scaler_scale(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _scaler_step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return _calls.call(m, _attributes.get_attribute(m, args[1], "step"), [], {})
+    return m.call(get_attribute(m, args[1], "step"), [], {})
 
 
 for _name in (

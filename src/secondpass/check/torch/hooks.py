@@ -7,15 +7,12 @@ are called after every pass that walked something of theirs, with gradients that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..interpreter.library import CLASSES, models
 from ..interpreter.machine import Machine
 from ..interpreter.values import Native, Object, Tensor, Unknown
-
-if TYPE_CHECKING:
-    from ..interpreter import calls as _calls
-    from . import layers as _layers
+from .modules import parameters
 
 __all__ = ["HOOKS", "after_forward", "after_pass", "before_forward", "on_tensor"]
 
@@ -71,7 +68,7 @@ def on_tensor(m: Machine, tensor: Tensor, hook: Any) -> Object:
 def before_forward(m: Machine, owner: Object, args: list[Any]) -> list[Any]:
     """Calls the hooks before a module's forward; returns the arguments that the forward gets."""
     for (hook,) in list(owner.hidden["before"]):
-        value = _calls.call(m, hook, [owner, tuple(args)], {})
+        value = m.call(hook, [owner, tuple(args)], {})
         if value is not None:
             args = list(value) if isinstance(value, tuple) else [value]
     return args
@@ -81,7 +78,7 @@ def after_forward(m: Machine, owner: Object, args: list[Any], result: Any) -> An
     """Calls the hooks after a module's forward; returns what the call gives back."""
     for hook, words in list(owner.hidden["after"]):
         given = [owner, tuple(args), Unknown(), result] if words else [owner, tuple(args), result]
-        value = _calls.call(m, hook, given, {})
+        value = m.call(hook, given, {})
         if value is not None:
             result = value
     return result
@@ -91,10 +88,10 @@ def after_pass(m: Machine, walked: set[int]) -> None:
     """Calls the hooks of a pass that walked nodes of these numbers."""
     for owner, hook in list(m.hooks):
         if isinstance(owner, Tensor):
-            node = owner.node or (owner.leaf and owner.leaf.node)
+            node = owner.edge
             if node is not None and node.number in walked:
-                _calls.call(m, hook, [Tensor(False)], {})
+                m.call(hook, [Tensor(False)], {})
             continue
-        leaves = [p.leaf for p in _layers.parameters(owner).values() if p.leaf is not None]
+        leaves = [p.leaf for p in parameters(owner).values() if p.leaf is not None]
         if not leaves or any(leaf.node.number in walked for leaf in leaves):
-            _calls.call(m, hook, [owner, (Tensor(False),), (Tensor(False),)], {})
+            m.call(hook, [owner, (Tensor(False),), (Tensor(False),)], {})

@@ -16,7 +16,8 @@ from ..interpreter.calls import call, instantiate
 from ..interpreter.library import CLASSES, models
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
-from . import layers
+from . import layers  # noqa: F401  (modules must be there before classes that derive from them)
+from .modules import complete, make_parameter, parameters
 from .passes import backward
 from .tensors import operate
 from .training import defines, rounds
@@ -51,7 +52,7 @@ models("transformers.PreTrainedModel", "torch.nn.Module", forward=_forward)
 def _model(m: Machine) -> Object:
     made = Object(CLASSES["transformers.PreTrainedModel"])
     made.attrs["training"] = True
-    made.attrs["weight"] = layers.make_parameter(m, "weight")
+    made.attrs["weight"] = make_parameter(m, "weight")
     made.attrs["config"] = Unknown(plain=True)
     return made
 
@@ -100,8 +101,8 @@ def fit(m: Machine, owner: Object) -> None:
     model = owner.attrs.get("model")
     if step is None or not isinstance(model, Object):
         return
-    params = List(layers.parameters(model).values())
-    params.kind = "complete" if layers.complete(model) else "partial"
+    params = List(parameters(model).values())
+    params.kind = "complete" if complete(model) else "partial"
     optimizer = instantiate(m, CLASSES["torch.optim.AdamW"], [params], {})
     owner.attrs["optimizer"] = optimizer
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`torch.nn.Module`: what is in a module, and its methods. The layers themselves are in `catalogue`."""
+"""The methods of `torch.nn.Module`. The layers themselves are in `catalogue`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ..interpreter.library import models
@@ -11,70 +11,9 @@ from ..interpreter.loops import wasted
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
 from .hooks import HOOKS
+from .modules import complete, inside, is_module, modules, parameters
 
-__all__ = ["complete", "is_module", "make_parameter", "members", "modules", "parameters"]
-
-
-def make_parameter(m: Machine, name: str = "", needs: bool | None = True) -> Tensor:
-    """A new parameter."""
-    made = Tensor(needs)
-    made.is_param = True
-    m.engine.leaf(made, name)
-    return made
-
-
-def modules(owner: Object, prefix: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Object]]:
-    """A module and all modules in it, with their names."""
-    seen = set() if seen is None else seen
-    if id(owner) in seen or len(seen) > 400:
-        return
-    seen.add(id(owner))
-    yield prefix, owner
-    for name, value in [*owner.attrs.items(), *_inside(owner)]:
-        if isinstance(value, Object) and value.cls.derives("torch.nn.Module"):
-            yield from modules(value, f"{prefix}.{name}" if prefix else str(name), seen)
-
-
-def _inside(owner: Object) -> list[tuple[str, Any]]:
-    items = owner.hidden.get("items")
-    if isinstance(items, dict):
-        return [*items.items(), *(("...", v) for v in items.others)]  # type: ignore[attr-defined]
-    return [(str(i), v) for i, v in enumerate(items)] if isinstance(items, list) else []
-
-
-def members(owner: Object, name: str) -> Dict:
-    """`_modules` and `_parameters`: a module's own, not those of modules in it."""
-    every = [*owner.attrs.items(), *_inside(owner)]
-    if name == "_modules":
-        return Dict({n: v for n, v in every if is_module(v)})
-    return Dict({n: v for n, v in every if isinstance(v, Tensor) and v.is_param})
-
-
-def parameters(owner: Object) -> dict[str, Tensor]:
-    """All parameters of a module by name."""
-    found: dict[str, Tensor] = {}
-    seen: set[int] = set()
-    for prefix, module in modules(owner):
-        for name, value in [*module.attrs.items(), *_inside(module)]:
-            if isinstance(value, Tensor) and value.is_param and id(value) not in seen:
-                seen.add(id(value))
-                found[f"{prefix}.{name}" if prefix else str(name)] = value
-    return found
-
-
-def complete(owner: Object) -> bool:
-    """Whether all parameters of a module can be told."""
-    for _, module in modules(owner):
-        if module.cls.unknown or module.loose:
-            return False
-        # What a layer of the catalogue keeps besides its parameters are sizes.
-        for value in module.attrs.values() if module.cls.module is not None else ():
-            if isinstance(value, Unknown) and not value.plain:
-                return False
-        items = module.hidden.get("items")
-        if items is not None and (getattr(items, "loose", False) or any(isinstance(v, Unknown) for v in items)):
-            return False
-    return True
+__all__: list[str] = []
 
 
 def _named(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
@@ -111,7 +50,8 @@ def _requires_grad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Objec
         if flag is False and tensor.needs:
             m.engine.cut("frozen", "", m.place())
         tensor.needs = flag
-    return args[0]
+    owner: Object = args[0]
+    return owner
 
 
 def _train(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -161,17 +101,12 @@ def _listed(found: Iterable[Any]) -> List:
 
 def _children(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
     owner = args[0]
-    return _listed(v for _, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v))
-
-
-def is_module(value: Any) -> bool:
-    """Whether a value is a module."""
-    return isinstance(value, Object) and value.cls.derives("torch.nn.Module")
+    return _listed(v for _, v in [*owner.attrs.items(), *inside(owner)] if is_module(v))
 
 
 def _named_children(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
     owner = args[0]
-    return _listed((n, v) for n, v in [*owner.attrs.items(), *_inside(owner)] if is_module(v))
+    return _listed((n, v) for n, v in [*owner.attrs.items(), *inside(owner)] if is_module(v))
 
 
 def _state_dict(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Dict:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Object, Tensor, Unknown, serials
 from .edges import edges
-from .layers import parameters
-from .nodes import GraphNode
+from .modules import parameters
 
 __all__ = ["remembered"]
 
@@ -94,11 +94,11 @@ def _frozen(m: Machine, owner: Object) -> tuple[Any, ...]:
     if not m.settings:
         return ()
     key = ("frozen", id(owner), m.settings)
-    found = m.memo.get(key)
+    found: tuple[str, ...] | None = m.memo.get(key)
     if found is None:
         found = m.memo[key] = tuple(n for n, p in parameters(owner).items() if p.needs is not True)
         m.keep.append(owner)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
@@ -119,9 +119,9 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        position = given.get(id(node if node.leaf is None else node.leaf))
-        if position is not None:
-            inputs.add(position)
+        source = given.get(id(node if node.leaf is None else node.leaf))
+        if source is not None:
+            inputs.add(source)
         elif node.leaf is not None:
             leaves[id(node.leaf)] = node.leaf.tensor
         elif node.number < start or node.maybe or node.opaque or node.vague or node.unsure:

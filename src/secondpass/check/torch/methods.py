@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..interpreter.gradfn import GradFunction
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, Function, Native, Store, Stream, Tensor, Unknown
+from ..interpreter.values import Class, External, Function, Native, Store, Stream, Tensor, Unknown
 from .edges import edges, flatten
 from .hooks import on_tensor
 from .passes import backward
 from .rows import CREATION, NO_HISTORY, composed, row
 from .tensors import element, operate, operate_in_place, unknown_operation
-
-if TYPE_CHECKING:
-    from ..interpreter import values as _values
-    from . import gradfn as _gradfn
 
 __all__ = ["custom_function", "is_method", "set_tensor_attribute", "tensor_attribute"]
 
@@ -50,7 +47,7 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None
     if name == "requires_grad":
         return tensor.needs if tensor.needs is not None else Unknown(("needs", id(tensor)), plain=True)
     if name == "grad_fn":
-        return _gradfn.GradFunction(tensor.node) if tensor.node is not None and tensor.needs else None
+        return GradFunction(tensor.node) if tensor.node is not None and tensor.needs else None
     if name in ("T", "mT", "H", "mH"):
         return operate(m, "t", [tensor], {})
     if name in ("real", "imag"):
@@ -151,7 +148,7 @@ def parts(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[s
 
 def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     for value in (*args, *kwargs.values()):
-        if isinstance(value, _values.External) and value.name.rpartition(".")[2] in _INTEGER:
+        if isinstance(value, External) and value.name.rpartition(".")[2] in _INTEGER:
             return Tensor(False)
     # Whether a copy is made depends on device and type: the history goes on either way, the memory may be another.
     made = Tensor(tensor.needs, tensor.node, tensor.store, tensor.leaf)

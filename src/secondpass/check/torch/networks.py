@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import GraphNode, reach
 from ..interpreter.values import Function, List, Native, Object, Tensor, Unknown
 from .edges import edges, flatten
-from .layers import make_parameter
 from .methods import is_method
-from .nodes import GraphNode, reach
+from .modules import make_parameter
 from .tensors import opaque
 
 __all__ = ["as_tensor", "establish", "forward", "is_given", "leaves", "member", "part"]

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...record import Owner, Step
 from ..interpreter.library import models
 from ..interpreter.loops import at_least, iterate, wasted
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import Leaf
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
-from .nodes import Leaf
 from .sight import look
-
-if TYPE_CHECKING:
-    from ..interpreter import calls as _calls
 
 __all__ = ["name_optimizer"]
 
@@ -108,7 +105,7 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
         outer, m.engine.stepping = m.engine.stepping, True
         try:
             for turn in range(times):
-                value = _calls.call(m, closure, [], {})
+                value = m.call(closure, [], {})
                 if turn < times - 1:
                     leaves = [leaf for leaf in owner.hidden.get("leaves") or () if leaf.has and not leaf.doubt]
                     m.engine.move(leaves, when, m.place())

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..interpreter.loops import at_least, iterate
 from ..interpreter.machine import Machine, Raised
+from ..interpreter.nodes import reach
 from ..interpreter.values import Tensor, Unknown
 from .hooks import after_pass
-from .nodes import reach
 from .sight import look
-
-if TYPE_CHECKING:
-    from . import networks as _networks
 
 __all__ = ["backward", "gradients", "maybe_backward"]
 
@@ -74,7 +71,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
     m.visit()
     if kind == "backward" and m.grad is not False:
-        _networks.establish(m, roots)
+        m.establish(roots)
     look(m)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(

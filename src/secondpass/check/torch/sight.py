@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...record import Binding, Holding, Path
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
-from .nodes import GraphNode
-
-if TYPE_CHECKING:
-    from . import layers as _layers
+from .modules import parameters
 
 __all__ = ["look"]
 
@@ -48,7 +46,7 @@ class _Look:
             if "leaves" in value.hidden:
                 return
             if self.modules and value.cls.derives("torch.nn.Module"):
-                for label, tensor in _layers.parameters(value).items():
+                for label, tensor in parameters(value).items():
                     if tensor.leaf is not None:
                         self.m.engine.held.add(tensor.leaf.node.number)
                         tensor.leaf.rename(f"{path.name}.{label}")

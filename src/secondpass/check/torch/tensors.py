@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...autograd.ops import Op
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
 from .meant import meant
-from .nodes import GraphNode
 from .rows import FIRST, NO_HISTORY, composed, row
-
-if TYPE_CHECKING:
-    from . import methods as _methods
 
 __all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
 
@@ -71,8 +68,9 @@ def _composed(m: Machine, parts: Any, args: list[Any], kwargs: dict[str, Any]) -
     values.update({k: v for k, v in kwargs.items() if k in names})
     if "weight" in names and "bias" in names and values.get("bias") is None and "input" in values:
         if names == ("input", "weight", "bias"):
-            parts = composed("linear_without_bias")
-            return _evaluate(m, parts[1], values)  # type: ignore[index]
+            plain = composed("linear_without_bias")
+            assert plain is not None
+            return _evaluate(m, plain[1], values)
     return _evaluate(m, expression, values)
 
 
@@ -287,18 +285,3 @@ def put(m: Machine, tensor: Tensor, value: Any, node: ast.AST | None) -> None:
     operate_in_place(m, "copy_", view, [source], target)
     if tensor.base is None and view.node is not None and view.base is tensor:
         tensor.needs = tensor.needs or view.needs
-
-
-def attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
-    """`tensor.name`"""
-    return _methods.tensor_attribute(m, tensor, name, node)
-
-
-def assign_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST | None) -> None:
-    """`tensor.name = value`"""
-    _methods.set_tensor_attribute(m, tensor, name, value, node)
-
-
-def apply_function(m: Machine, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """`MyFunction.apply(...)`"""
-    return _methods.custom_function(m, cls, args, kwargs)

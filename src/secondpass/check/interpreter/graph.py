@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...record import Binding, Clear, Cut, Failure, Gradient, Holding, Loop, Owner, Pass, Place, Step, Write
-from ..interpreter.values import Tensor
 from .nodes import GraphNode, Leaf, Refused, between, reach
 from .refusal import refusal
+from .values import Tensor
 
 __all__ = ["Engine"]
 
@@ -96,6 +96,11 @@ class Engine:
         """The moment of the next event."""
         self.clock += 1
         return self.clock - 1
+
+    def swallow(self, count: int) -> None:
+        """The program caught the last of so many failures, and went on."""
+        if count:
+            self.failures[count - 1] = dataclasses.replace(self.failures[count - 1], swallowed=True)
 
     # what happens -----------------------------------------------------------------------------------------------------
 
@@ -206,9 +211,9 @@ class Engine:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
         when, self.again = self.tick(), False
         frees = retain is False and create is False
-        start = [r.node or (r.leaf and r.leaf.node) for r in roots]
+        start = [r.edge for r in roots]
         nodes = [n for n in start if n is not None]
-        goals = None if inputs is None else [n for t in inputs if (n := t.node or (t.leaf and t.leaf.node))]
+        goals = None if inputs is None else [n for t in inputs if (n := t.edge)]
         reached, maybe = reach(nodes)
         certain = reached if goals is None else between(reached, goals)
         record = {
@@ -275,12 +280,7 @@ class Engine:
     ) -> GraphNode:
         """The history of the gradients that a pass with `create_graph` makes: of what the nodes it walked had saved."""
         walked = [n for n in walked if n.leaf is None]
-        parents = dict.fromkeys(
-            n
-            for node in walked
-            for _, kept, _, _ in node.keeps
-            if kept.needs and (n := kept.node or (kept.leaf and kept.leaf.node))
-        )
+        parents = dict.fromkeys(n for node in walked for _, kept, _, _ in node.keeps if kept.needs and (n := kept.edge))
         made = self.node("MulBackward0", parents if create else (), () if create else parents, place, stack)
         made.loops = loops
         made.saved = ("self",)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...record import Failure
-from ..interpreter.machine import Machine
-from ..interpreter.values import Native, Unknown
+from .machine import Machine
 from .nodes import GraphNode, Refused
+from .values import Native, Unknown
 
 __all__ = ["GradFunction", "names", "read"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..interpreter.values import Tensor
 from .nodes import GraphNode
+from .values import Tensor
 
 __all__ = ["refusal"]
 

@@ -18,10 +18,10 @@ from time import perf_counter
 
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import candidates
-from secondpass.remedies._patch import apply_edits
-from secondpass.remedies._project import Project
-from secondpass.remedies._runs import Command, run
-from secondpass.remedies.proof import prove
+from secondpass.remedies.edit.patch import apply_edits
+from secondpass.remedies.find.project import Project
+from secondpass.remedies.prove.judge import prove
+from secondpass.remedies.prove.run import Command, run
 
 TARGET = 1.5
 PROGRAM = """\

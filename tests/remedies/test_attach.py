@@ -10,8 +10,8 @@ import pytest
 from secondpass.causes import CAUSES
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import attach, candidates
-from secondpass.remedies._patch import apply_edits
-from secondpass.remedies._project import Project
+from secondpass.remedies.edit.patch import apply_edits
+from secondpass.remedies.find.project import Project
 
 from .case import CASES
 

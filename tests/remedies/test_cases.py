@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from secondpass.remedies import attach
-from secondpass.remedies._patch import apply_edits
+from secondpass.remedies.edit.patch import apply_edits
 
 from .case import CASES, Case
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from secondpass.record import Carrier, Finding, Place, Remedy
-from secondpass.remedies._cover import untrained
-from secondpass.remedies._runs import Run
-from secondpass.remedies.proof import judge, same
+from secondpass.remedies.prove.cover import untrained
+from secondpass.remedies.prove.judge import judge, same
+from secondpass.remedies.prove.run import Run
 
 
 def a_pass(*behind: tuple[int, int]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import attach
-from secondpass.remedies._patch import apply_edits
+from secondpass.remedies.edit.patch import apply_edits
 
 
 def repaired(text: str, kind: str, cause: str, name: str, **lines: int) -> str:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from secondpass.record import Edit
-from secondpass.remedies._patch import apply_edits, diff_of, edits_of
+from secondpass.remedies.edit.patch import apply_edits, diff_of, edits_of
 
 _TEXT = st.lists(st.sampled_from(["", "a = 1", "    b = 2", "c", "# d"]), max_size=8)
 

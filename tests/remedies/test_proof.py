@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from secondpass.record import Carrier, Finding, Place, Remedy
-from secondpass.remedies._runs import Run
-from secondpass.remedies.proof import judge, same
+from secondpass.remedies.prove.judge import judge, same
+from secondpass.remedies.prove.run import Run
 
 ERROR = Finding("SP103", "carried-state", "error", "m", Place("t.py", 9, "train"), Carrier("h"))
 DETACH = Remedy("detach", "Detach")

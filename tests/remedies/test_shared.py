@@ -11,8 +11,8 @@ import pytest
 
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import candidates
-from secondpass.remedies._patch import apply_edits
-from secondpass.remedies._project import Project
+from secondpass.remedies.edit.patch import apply_edits
+from secondpass.remedies.find.project import Project
 
 ROOT = Path(os.environ.get("SECONDPASS_CASES") or Path(__file__).parents[3] / "shared" / "cases")
 FOLDERS = [k.parent for k in sorted(ROOT.glob("*/key.json")) if json.loads(k.read_text())["cause"] != "clean"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import candidates
-from secondpass.remedies._project import Project
+from secondpass.remedies.find.project import Project
 
 HANDED = """\
 STORE = {"loss": {}, "lr": {}}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from secondpass.remedies import _write
-from secondpass.remedies._write import UNDO, Refused, undo, write
+from secondpass.remedies.edit.write import UNDO, Refused, undo, write
 
 
 def test_writes_and_takes_back(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_killed_at_any_moment_files_are_whole(tmp_path: Path, after: float) -> N
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(old)
     script = (
-        "import sys; from pathlib import Path; from secondpass.remedies._write import write\n"
+        "import sys; from pathlib import Path; from secondpass.remedies.edit.write import write\n"
         f"old, new = {'x = 1'!r} + chr(10), {'x = 2'!r} + chr(10)\n"
         "names = ['a.py', 'b.py', 'c.py']\n"
         "print('ready', flush=True)\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from ..record import Finding, Remedy, Report
-from ..remedies._repair import ROUNDS, Repair, Round
-from ..remedies._runs import Command
-from ..remedies._write import UNDO, Refused, undo, write
+from ..remedies.edit.write import UNDO, Refused, undo, write
+from ..remedies.prove.rounds import ROUNDS, Repair, Round
+from ..remedies.prove.run import Command
 
 __all__ = ["Screen", "undo_last"]
 

@@ -71,7 +71,7 @@ def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, w
 
 
 def _round(report: Report, unsafe: bool, write: bool) -> int:
-    from ..remedies._patch import apply_edits, diff_of
+    from ..remedies.edit.patch import apply_edits, diff_of
 
     texts: dict[str, str] = {}
     before: dict[str, str] = {}

@@ -60,8 +60,8 @@ def command(
         raise SystemExit(undo_last(Path.cwd()))
     if program is None:
         raise click.UsageError("which program? (secondpass fix train.py)")
-    from ..remedies._repair import Options, repair
-    from ..remedies._runs import Command
+    from ..remedies.prove.rounds import Options, repair
+    from ..remedies.prove.run import Command
 
     if not as_module and not Path(program).is_file():
         raise click.UsageError(f"no such program: {program}")

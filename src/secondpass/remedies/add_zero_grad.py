@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import optimizer_of, pass_calls
-from ._flow import dotted, method_call, reads, simple
-from ._project import Project, Scope
-from ._source import Source
-from ._ways import Way
+from .edit.source import Source
+from .find.flow import dotted, method_call, reads, simple
+from .find.project import Project, Scope
+from .rewrite.arguments import optimizer_of, pass_calls
+from .way import Way
 
 __all__ = ["propose"]
 

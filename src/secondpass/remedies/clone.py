@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import drop_argument
-from ._flow import base_of, dotted, simple
-from ._patch import Patch
-from ._project import Project
-from ._source import Source, walk
-from ._ways import Way
+from .edit.patch import Patch
+from .edit.source import Source, walk
+from .find.flow import base_of, dotted, simple
+from .find.project import Project
+from .rewrite.arguments import drop_argument
+from .way import Way
 
 __all__ = ["propose"]
 

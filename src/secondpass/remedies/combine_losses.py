@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import pass_calls
-from ._flow import history_slice, method_call, names_read, simple
-from ._moves import lines_of
-from ._project import Project, Scope
-from ._source import Source, walk
-from ._ways import Way
+from .edit.source import Source, walk
+from .find.flow import history_slice, method_call, names_read, simple
+from .find.project import Project, Scope
+from .rewrite.arguments import pass_calls
+from .rewrite.moves import lines_of
+from .way import Way
 
 __all__ = ["propose"]
 

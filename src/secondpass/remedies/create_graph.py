@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import pass_calls, set_argument
-from ._flow import dotted, simple
-from ._project import Project
-from ._source import Source
-from ._ways import Way
+from .edit.source import Source
+from .find.flow import dotted, simple
+from .find.project import Project
+from .rewrite.arguments import pass_calls, set_argument
+from .way import Way
 
 __all__ = ["propose"]
 

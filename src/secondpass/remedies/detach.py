@@ -12,8 +12,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Place, Remedy
-from ._crossing import Crossing, crossings, item_crossings
-from ._flow import (
+from .edit.patch import Patch
+from .edit.source import Source, walk
+from .find.crossing import Crossing, crossings, item_crossings
+from .find.flow import (
     assigned_value,
     dotted,
     history_slice,
@@ -25,14 +27,12 @@ from ._flow import (
     simple,
     written,
 )
-from ._forms import detached, guess
-from ._items import items_with, mixed, stores_of
-from ._patch import Patch
-from ._project import Project, Scope
-from ._source import Source, walk
-from ._stores import wrapped_stores
-from ._ways import Way
+from .find.items import items_with, mixed, stores_of
+from .find.project import Project, Scope
+from .find.stores import wrapped_stores
 from .item import added_to_sum
+from .rewrite.forms import detached, guess
+from .way import Way
 
 __all__ = ["propose"]
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import drop_argument, pass_calls
-from ._project import Project
-from ._source import Source, walk
-from ._ways import Way
+from .edit.source import Source, walk
+from .find.project import Project
+from .rewrite.arguments import drop_argument, pass_calls
+from .way import Way
 
 __all__ = ["propose"]
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._accumulate import own_loss
-from ._flow import base_of, dotted, names_read, simple
-from ._patch import Patch, attached
-from ._project import Project
-from ._source import Source
-from ._stores import wrapped_stores
-from ._ways import Way
+from .edit.patch import Patch, attached
+from .edit.source import Source
+from .find.flow import base_of, dotted, names_read, simple
+from .find.project import Project
+from .find.stores import wrapped_stores
+from .rewrite.accumulator import own_loss
+from .way import Way
 
 __all__ = ["added_to_sum", "propose"]
 

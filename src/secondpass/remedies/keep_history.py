@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import pass_calls
-from ._flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
-from ._numpy import translated
-from ._patch import Patch
-from ._project import Project, Scope
-from ._source import Source, Span, walk
-from ._uncut import uncut
-from ._ways import Way
+from .edit.patch import Patch
+from .edit.source import Source, Span, walk
+from .find.flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
+from .find.project import Project, Scope
+from .rewrite.arguments import pass_calls
+from .rewrite.numpy import translated
+from .rewrite.uncut import uncut
+from .way import Way
 
 __all__ = ["propose"]
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._accumulate import restarted
-from ._args import optimizer_of, pass_calls
-from ._emptied import emptied
-from ._flow import method_call, simple, written
-from ._project import Project
-from ._source import walk
-from ._ways import Way
+from .edit.source import walk
+from .find.flow import method_call, simple, written
+from .find.project import Project
+from .rewrite.accumulator import restarted
+from .rewrite.arguments import optimizer_of, pass_calls
+from .rewrite.emptied import emptied
+from .way import Way
 
 __all__ = ["propose"]
 

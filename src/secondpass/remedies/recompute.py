@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..record import Finding, Remedy
-from . import _again, _cached, _handed, _hoisted
-from ._project import Project
-from ._property import as_property
-from ._ways import Way
+from .find.project import Project
+from .rewrite import cached, hoisted, repeated
+from .rewrite.property import as_property
+from .way import Way
 
 __all__ = ["propose"]
 
@@ -18,24 +18,24 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     """Every way to have a fresh graph for the pass, best first."""
     name = remedy.target or (finding.carrier.name if finding.carrier else "")
     if finding.cause == "stale-gradient":
-        yield from _again.per_step(finding, project)
+        yield from repeated.per_step(finding, project)
         return
     if finding.cause == "freed-access":
-        yield from _again.for_access(finding, project)
+        yield from repeated.for_access(finding, project)
         return
     if finding.cause in {"carried-state", "stored-history"}:
-        yield from _cached.uncached(finding, name, project)
+        yield from cached.uncached(finding, name, project)
     two = finding.freed is not None and finding.failed is not None and finding.freed != finding.failed
     orders = (
-        (_again.before_second_pass, _hoisted.into_the_turn)
+        (repeated.before_second_pass, hoisted.into_the_turn)
         if two
-        else (_hoisted.into_the_turn, _again.before_second_pass)
+        else (hoisted.into_the_turn, repeated.before_second_pass)
     )
     if finding.cause in {"hoisted-forward", "repeated-backward"}:
-        orders = (_hoisted.into_the_turn, _again.before_second_pass)
+        orders = (hoisted.into_the_turn, repeated.before_second_pass)
     for ways in orders:
         yield from ways(finding, name, project)
-    yield from _cached.uncached(finding, name, project)
-    yield from _hoisted.across_functions(finding, name, project)
-    yield from _handed.into_the_callee(finding, name, project)
+    yield from cached.uncached(finding, name, project)
+    yield from hoisted.across_functions(finding, name, project)
+    yield from hoisted.into_the_callee(finding, name, project)
     yield from as_property(name, project)

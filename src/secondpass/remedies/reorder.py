@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from ._args import pass_calls
-from ._crossing import past_updates
-from ._exchanged import handed_over
-from ._flow import base_of, calls, dotted, method_call, names_read, simple, written
-from ._moves import lines_of
-from ._project import Project, Scope
-from ._source import Source
-from ._turns import passes_first, turns_apart
-from ._ways import Way
 from .detach import stepped
+from .edit.source import Source
+from .find.crossing import past_updates
+from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
+from .find.project import Project, Scope
+from .rewrite.arguments import pass_calls
+from .rewrite.exchanged import handed_over
+from .rewrite.moves import lines_of
+from .rewrite.turns import passes_first, turns_apart
+from .way import Way
 
 __all__ = ["propose"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..record import Finding, Remedy
-from ._args import pass_calls, set_argument
-from ._project import Project
-from ._ways import Way
+from .find.project import Project
+from .rewrite.arguments import pass_calls, set_argument
+from .way import Way
 
 __all__ = ["propose"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._args import pass_calls
-from ._flow import method_call, names_read, written
-from ._moves import lines_of
-from ._project import Project
-from ._source import Source
-from ._ways import Way
+from ...record import Finding
+from ..edit.source import Source
+from ..find.flow import method_call, names_read, written
+from ..find.project import Project
+from ..way import Way
+from .arguments import pass_calls
+from .moves import lines_of
 
 __all__ = ["passes_first", "turns_apart"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ._patch import Patch
+from .edit.patch import Patch
 
 __all__ = ["Way"]
 

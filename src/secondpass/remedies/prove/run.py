@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..record import Finding, Report
-from ._write import encode
+from ...record import Finding, Report
+from ..edit.write import encode
 
 __all__ = ["Command", "Run", "mirror", "run"]
 

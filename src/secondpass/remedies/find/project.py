@@ -9,9 +9,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from ._flow import calls, dotted, method_call, names_read, simple, value_cut, written
-from ._places import Places, Scope
-from ._source import Source, children, walk
+from ..edit.source import Source, children, walk
+from .flow import calls, dotted, method_call, names_read, simple, value_cut, written
+from .places import Places, Scope
 
 __all__ = ["Project", "Scope", "pairs_of", "without_history"]
 

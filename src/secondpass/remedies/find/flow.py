@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from ._source import Source, children, walk
+from ..edit.source import Source, children, walk
 
 __all__ = [
     "assigned_value",

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._callers import arguments, calls_of, parameters_of
-from ._flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
-from ._patch import Patch, attached
-from ._project import Project, Scope, without_history
-from ._source import Source, walk
+from ...record import Finding
+from ..edit.patch import Patch, attached
+from ..edit.source import Source, walk
+from .callers import arguments, calls_of, parameters_of
+from .flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
+from .project import Project, Scope, without_history
 
 __all__ = ["same_holder", "wrapped_stores"]
 

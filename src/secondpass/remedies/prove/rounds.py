@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..record import Finding, Proof, Remedy
-from . import retain_graph
-from ._attach import candidates
-from ._patch import apply_edits, diff_of
-from ._project import Project
-from ._runs import Command, Run, mirror, run
-from .proof import Verdict, agrees_with_retained, prove, same
+from ...record import Finding, Proof, Remedy
+from .. import retain_graph
+from ..edit.patch import apply_edits, diff_of
+from ..find.project import Project
+from ..proposals import candidates
+from .judge import Verdict, agrees_with_retained, prove, same
+from .run import Command, Run, mirror, run
 
 __all__ = ["ROUNDS", "Repair", "Round", "repair"]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from ..record import Finding, Place
-from ._flow import base_of, calls, carried_in, dotted, plain, simple, written
-from ._items import items_with, sees
-from ._project import Project, Scope, pairs_of
-from ._source import Loop, Source
+from ...record import Finding, Place
+from ..edit.source import Loop, Source
+from .flow import base_of, calls, carried_in, dotted, plain, simple, written
+from .items import items_with, sees
+from .project import Project, Scope, pairs_of
 
 __all__ = ["Crossing", "crossings", "item_crossings", "past_updates"]
 

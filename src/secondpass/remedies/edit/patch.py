@@ -10,8 +10,8 @@ from collections import defaultdict
 
 import libcst as cst
 
-from ..record import Edit
-from ._source import Source, Span
+from ...record import Edit
+from .source import Source, Span
 
 __all__ = ["Patch", "apply_edits", "diff_of", "edits_of"]
 

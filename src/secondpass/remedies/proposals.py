@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ..causes import find
 from ..record import Finding, Remedy
-from ._cached import uncached
-from ._patch import diff_of, edits_of
-from ._project import Project
-from ._ways import Way
+from .edit.patch import diff_of, edits_of
+from .find.project import Project
+from .rewrite.cached import uncached
+from .way import Way
 
 __all__ = ["attach", "candidates"]
 

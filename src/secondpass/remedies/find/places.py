@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import libcst as cst
 
-from ..record import Finding, Place
-from ._flow import calls, dotted, simple
-from ._source import Source, Unreadable, walk
+from ...record import Finding, Place
+from ..edit.source import Source, Unreadable, walk
+from .flow import calls, dotted, simple
 
 __all__ = ["Places", "Scope"]
 

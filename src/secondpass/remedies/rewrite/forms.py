@@ -11,9 +11,9 @@ import re
 
 import libcst as cst
 
-from ._flow import base_of, dotted, expressions, plain, reads, simple, written
-from ._project import Project
-from ._source import Source, walk
+from ..edit.source import Source, walk
+from ..find.flow import base_of, dotted, expressions, plain, reads, simple, written
+from ..find.project import Project
 
 __all__ = ["detached", "guess"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._flow import assigned_value, simple, written
-from ._project import Project
-from ._ways import Way
+from ...record import Finding
+from ..find.flow import assigned_value, simple, written
+from ..find.project import Project
+from ..way import Way
 
 __all__ = ["handed_over"]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._args import pass_calls
-from ._flow import dotted, history_slice, inputs_of, method_call, names_read, simple, written
-from ._moves import makes_leaf, movable, put, readers
-from ._project import Project
-from ._source import Source
-from ._ways import Way
-from .detach import stepped
+from ...record import Finding
+from ..detach import stepped
+from ..edit.source import Source
+from ..find.flow import dotted, history_slice, inputs_of, method_call, names_read, simple, written
+from ..find.project import Project
+from ..way import Way
+from .arguments import pass_calls
+from .moves import makes_leaf, movable, put, readers
 
 __all__ = ["before_second_pass", "for_access", "per_step"]
 

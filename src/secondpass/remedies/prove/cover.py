@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ._runs import Run
+from .run import Run
 
 __all__ = ["untrained"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._flow import base_of, dotted, plain, simple, written
-from ._moves import lines_of, makes_leaf
-from ._patch import Patch
-from ._project import Project
-from ._source import Source, Span
-from ._ways import Way
+from ...record import Finding
+from ..edit.patch import Patch
+from ..edit.source import Source, Span
+from ..find.flow import base_of, dotted, plain, simple, written
+from ..find.project import Project
+from ..way import Way
+from .moves import lines_of, makes_leaf
 
 __all__ = ["uncached"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._callers import parameters_of
-from ._flow import assigned_value, base_of, history_slice, names_read, simple, written
-from ._hoisted import can_keep, known_as, substituted
-from ._moves import lines_of, makes_leaf, movable
-from ._project import Project
-from ._source import Source
-from ._ways import Way
+from ..edit.source import Source
+from ..find.callers import parameters_of
+from ..find.flow import assigned_value, base_of, history_slice, names_read, simple, written
+from ..find.project import Project
+from ..way import Way
+from .hoisted import can_keep, known_as, substituted
+from .moves import lines_of, makes_leaf, movable
 
 __all__ = ["as_property", "computed_attribute"]
 

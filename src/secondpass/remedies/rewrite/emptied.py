@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._crossing import past_updates
-from ._flow import base_of, calls, dotted, names_read, simple, written
-from ._project import Project
-from ._source import Source, walk
-from ._stores import same_holder
-from ._ways import Way
+from ...record import Finding
+from ..edit.source import Source, walk
+from ..find.crossing import past_updates
+from ..find.flow import base_of, calls, dotted, names_read, simple, written
+from ..find.project import Project
+from ..find.stores import same_holder
+from ..way import Way
 
 __all__ = ["emptied"]
 

@@ -7,9 +7,9 @@ import re
 
 import libcst as cst
 
-from ._flow import calls, dotted, method_call
-from ._patch import Patch
-from ._source import Source, Span
+from ..edit.patch import Patch
+from ..edit.source import Source, Span
+from ..find.flow import calls, dotted, method_call
 
 __all__ = ["drop_argument", "optimizer_of", "pass_calls", "set_argument"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding
-from ._args import pass_calls
-from ._flow import assigned_value, base_of, dotted, names_read, plain, reads, simple, written
-from ._patch import Patch, attached
-from ._project import Project, Scope
-from ._source import Source, walk
+from ...record import Finding
+from ..edit.patch import Patch, attached
+from ..edit.source import Source, walk
+from ..find.flow import assigned_value, base_of, dotted, names_read, plain, reads, simple, written
+from ..find.project import Project, Scope
+from .arguments import pass_calls
 
 __all__ = ["own_loss", "restarted"]
 

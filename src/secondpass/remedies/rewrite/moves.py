@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from ._flow import calls, dotted, head, names_read, simple, written
-from ._patch import Patch
-from ._project import Project
-from ._source import Source, walk
+from ..edit.patch import Patch
+from ..edit.source import Source, walk
+from ..find.flow import calls, dotted, head, names_read, simple, written
+from ..find.project import Project
 
 __all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._flow import dotted
-from ._patch import Patch
-from ._source import Source, children, walk
+from ..edit.patch import Patch
+from ..edit.source import Source, children, walk
+from ..find.flow import dotted
 
 __all__ = ["translated"]
 

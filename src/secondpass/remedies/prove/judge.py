@@ -5,7 +5,7 @@ NOTE [ What a proof demands ]
 1. The finding is gone, and the program does not fail in another way of its own.
 2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
 3. It has no finding that the repair itself can cause, makes as many steps at least, and still trains all that the broken
-   program trained, or failed to train (`_cover`).
+   program trained, or failed to train (`cover`).
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
    number for a tensor, a needless retain, a detach between iterations up to the pass that freed), so have later ones.
 5. Losses that were combined give the first step the gradients of separate passes over a kept graph.
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import isclose
 
-from ..causes import find
-from ..record import Finding, Proof, Remedy
-from ._cover import untrained
-from ._flow import plain
-from ._runs import Command, Run, mirror, run
+from ...causes import find
+from ...record import Finding, Proof, Remedy
+from ..find.flow import plain
+from .cover import untrained
+from .run import Command, Run, mirror, run
 
 __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
 

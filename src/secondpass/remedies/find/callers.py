@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ._flow import calls, simple
-from ._project import Project
-from ._source import Source
+from ..edit.source import Source
+from .flow import calls, simple
+from .project import Project
 
 __all__ = ["arguments", "calls_of", "parameters_of"]
 

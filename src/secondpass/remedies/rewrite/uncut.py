@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._flow import assigned_value, dotted, simple
-from ._patch import Patch
-from ._source import Source, walk
+from ..edit.patch import Patch
+from ..edit.source import Source, walk
+from ..find.flow import assigned_value, dotted, simple
 
 __all__ = ["uncut"]
 

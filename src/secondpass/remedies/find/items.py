@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ._flow import base_of, dotted, simple, targets, written
-from ._project import Project, Scope
-from ._source import Source, walk
+from ..edit.source import Source, walk
+from .flow import base_of, dotted, simple, targets, written
+from .project import Project, Scope
 
 __all__ = ["items_with", "mixed", "sees", "stores_of"]
 

@@ -47,10 +47,16 @@ class Program:
         lines: bool = True,
         json_file: str | None = None,
         trace_file: str | None = None,
+        page_file: str | None = None,
+        events_file: str | None = None,
+        ledgers: int | None = None,
         quiet: bool = False,
     ) -> None:
         self.program, self.arguments, self.as_module = program, arguments, as_module
         self.json_file, self.trace_file, self.quiet = json_file, trace_file, quiet
+        self.page_file, self.events_file, self.ledgers = page_file, events_file, ledgers
+        self.recorder: Any = None
+        self.error: str | None = None
         self.log = Log()
         self.lines = lines
         self.session: Any = None
@@ -60,7 +66,7 @@ class Program:
 
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
-        for file in filter(None, (self.json_file, self.trace_file)):
+        for file in filter(None, (self.json_file, self.trace_file, self.page_file, self.events_file)):
             _check_writable(file)
         code, module = self._load()
         assert self.finder is not None
@@ -183,10 +189,15 @@ class Program:
 
             assert self.finder is not None
             self.session = Session(self.finder.root, self.log if self.lines else None)
-            if self.trace_file:
+            if self.trace_file or self.page_file or self.events_file:
                 self.session.on_trace = self._observed
             self.session.start()
             adopt(self.session)
+            if self.ledgers is not None:
+                from ..see.recorder import Recorder
+
+                self.recorder = Recorder(self.session.watcher, self.ledgers)
+                self.recorder.start()
             self._write_proof_lines()
         except Exception as error:
             self.session = None
@@ -220,6 +231,7 @@ class Program:
         self.trace = trace
 
     def _raised(self, error: BaseException) -> Any:
+        self.error = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}".removesuffix(": ")
         if self.session is not None:
             self.session.raised(error)
         status = show(error.with_traceback(without_ours(error.__traceback__)))
@@ -229,6 +241,8 @@ class Program:
         report = Report(program=self._about(status))
         if self.session is not None:
             try:
+                if self.recorder is not None:
+                    self.recorder.stop()
                 self.session.finish(ended=ended)
                 self.session.stop()
                 adopt(None)
@@ -241,6 +255,41 @@ class Program:
             _write(self.json_file, report.to_json())
         if self.trace_file:
             _write(self.trace_file, json.dumps(to_plain(self.trace)))
+        if self.page_file or self.events_file:
+            self._write_page(report)
+
+    def _write_page(self, report: Report) -> None:
+        from ..see import chrome, page
+        from ..see.data import page_data
+
+        torch = sys.modules.get("torch")
+        about = self._about(0)
+        program = {
+            "file": os.path.relpath(self.program) if not self.as_module else self.program,
+            "args": list(self.arguments),
+            "status": report.program.get("exit", about["exit"]),
+            "torch": getattr(torch, "__version__", None),
+            "device": "cuda" if torch is not None and torch.cuda.is_initialized() else "cpu",
+            "error": self.error,
+            "rank": int(os.environ["RANK"]) if os.environ.get("RANK", "").isdigit() else None,
+        }
+        try:
+            data = page_data(report, self.trace, program, self.recorder)
+            for file, write in ((self.page_file, page.write), (self.events_file, chrome.write)):
+                if not file:
+                    continue
+                if write is page.write and file.endswith(".json"):
+                    Path(ranked(file)).write_text(json.dumps(data, default=str) + "\n", encoding="utf-8")
+                else:
+                    write(data, ranked(file))
+                if not self.quiet:
+                    print(f"secondpass: wrote {ranked(file)}", file=sys.stderr)
+        except OSError as error:
+            print(f"secondpass: no page: {error}", file=sys.stderr)
+        except Exception as error:
+            if os.environ.get("SECONDPASS_DEBUG"):
+                raise
+            print(f"secondpass: no page: {type(error).__name__}: {error}", file=sys.stderr)
 
     def _say(self, report: Report) -> None:
         """What the user's exception has not already said."""
@@ -261,9 +310,14 @@ def _check_writable(file: str) -> None:
         raise click.UsageError(f"cannot write {file}: permission denied")
 
 
-def _write(file: str, text: str) -> None:
+def ranked(file: str) -> str:
+    """Each rank of a distributed program has a file of its own."""
     rank = os.environ.get("RANK", "0")
-    path = Path(file if rank == "0" else f"{file}.rank{rank}")
+    return file if rank == "0" else f"{file}.rank{rank}"
+
+
+def _write(file: str, text: str) -> None:
+    path = Path(ranked(file))
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:

@@ -19,6 +19,10 @@ __all__ = ["command"]
     "--trace", "trace_file", type=click.Path(dir_okay=False), metavar="FILE",
     help="Also write what was observed, before any judgement, as JSON: to be attached to a report of a wrong finding.",
 )  # fmt: skip
+@click.option(
+    "--page", "page_file", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Also write one HTML page that shows what was seen; `secondpass see` adds what it costs in memory.",
+)  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.option("--no-lines", is_flag=True, help="Do not mark statements: lines are then told from names and calls only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own: the report goes to --json only.")
@@ -27,6 +31,7 @@ __all__ = ["command"]
 def command(
     json_file: str | None,
     trace_file: str | None,
+    page_file: str | None,
     as_module: bool,
     no_lines: bool,
     quiet: bool,
@@ -42,6 +47,7 @@ def command(
     \b
     secondpass run train.py --lr 3e-4
     secondpass run --json report.json train.py
+    secondpass run --page page.html train.py
     secondpass run -m mypackage.train --config small.yaml
     torchrun --nproc-per-node 2 -m secondpass run train.py
     """
@@ -55,6 +61,7 @@ def command(
             lines=not no_lines,
             json_file=json_file,
             trace_file=trace_file,
+            page_file=page_file,
             quiet=quiet,
         ).run()
     )

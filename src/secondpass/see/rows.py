@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..causes._finding import size
 from ..record import Place, to_plain
@@ -17,8 +17,7 @@ SCHEMA = "secondpass-ledger/1"
 Kind = Literal["saved", "parameter", "input", "buffer"]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One memory that is held for a pass (or a node whose saved tensors a pass has freed)."""
 
     bytes: int
@@ -129,15 +128,16 @@ class Ledger:
 
     def where(self, **wanted: Any) -> Ledger:
         """The rows whose columns have these values: `where(kind="saved", region="checkpoint")`."""
-        unknown = [name for name in wanted if name not in (*Row.__slots__, *KEYS)]
+        unknown = [name for name in wanted if name not in (*Row._fields, *KEYS)]
         if unknown:
-            raise ValueError(f"no column {unknown[0]!r}: there are {', '.join(sorted({*Row.__slots__, *KEYS}))}")
+            raise ValueError(f"no column {unknown[0]!r}: there are {', '.join(sorted({*Row._fields, *KEYS}))}")
         rows = [r for r in self.rows if all(_value(r, name) == value for name, value in wanted.items())]
         return replace(self, rows=tuple(rows))
 
     def to_json(self, indent: int | None = 2) -> str:
         """The ledger as a JSON text."""
-        data = {"schema": SCHEMA, "total": self.total, **to_plain(self)}
+        rows = [{name: to_plain(value) for name, value in row._asdict().items()} for row in self.rows]
+        data = {"schema": SCHEMA, "total": self.total, **to_plain(replace(self, rows=())), "rows": rows}
         return json.dumps(data, indent=indent, ensure_ascii=False)
 
     def __repr__(self) -> str:
@@ -212,4 +212,4 @@ def _key(key: str, *others: str) -> Callable[[Row], str | None]:
 
 
 def _value(row: Row, name: str) -> Any:
-    return KEYS[name](row) if name in KEYS and name not in Row.__slots__ else getattr(row, name)
+    return KEYS[name](row) if name in KEYS and name not in Row._fields else getattr(row, name)

@@ -16,7 +16,8 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any
@@ -43,7 +44,7 @@ from ..watcher.watcher import Watcher
 from .origin import Origin
 from .rows import Ledger
 
-__all__ = ["Entry", "Reading", "take", "watching"]
+__all__ = ["Entry", "Reading", "take", "watching", "without_collection"]
 
 _OWN = ("result", "output")
 """What PyTorch calls a node's own outputs where the node saves them: they are values with history, though what is saved of
@@ -56,11 +57,23 @@ _DEEP = 3
 def take(loss: Any, frame: FrameType | None) -> Ledger:
     """See `secondpass.ledger`."""
     watcher = watching()
-    with torch._C.DisableTorchFunction():
+    with torch._C.DisableTorchFunction(), without_collection():
         given = None if loss is None else _tensors(loss)
         reading = Reading(given, watcher.files.frames(frame) if watcher else Files().frames(frame), watcher)
         rows = Origin(watcher).rows(reading.entries)
         return Ledger(tuple(rows), len(reading.graph), reading.complete, tuple(reading.notes))
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Many small objects are made and dropped: the collector would walk the whole heap for them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def watching() -> Watcher | None:
@@ -180,14 +193,14 @@ class Reading:
                 if tensor is None:
                     self._empty(node, slot, region, holders.get(node), modules.owner(self.graph, node))
                     continue
-                key = storage(tensor) or ("tensor", tensor._cdata)
+                key, size = _memory(tensor)
                 entry = known.get(key)
                 if entry is not None:
                     entry.shared += 1
                 else:
                     entry = known[key] = Entry(_number(node), node.name(), slot, region)
                     entry.holder, entry.owner = holders.get(node), modules.owner(self.graph, node)
-                    _describe(entry, tensor)
+                    _describe(entry, tensor, size)
                     self.entries.append(entry)
                     entry.kind = leaves.get(key) or ("parameter" if _is_parameter(tensor) else "saved")
                     outer[key] = tensor
@@ -236,15 +249,16 @@ class Reading:
 
 def _live() -> list[Any]:
     """Every live tensor with history that Python knows."""
+    # The types are asked, not the values: `__class__` may be somebody's code. There are few types, and many values.
+    objects = gc.get_objects()
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, torch.Tensor)}
     found = []
-    for value in gc.get_objects():
-        # The type is asked, not the value: `__class__` may be somebody's code.
-        if issubclass(type(value), torch.Tensor):
-            try:
-                if value.grad_fn is not None:
-                    found.append(value)
-            except RuntimeError:  # a view whose base was changed in a way that PyTorch forbids
-                continue
+    for value in [v for v in objects if type(v) in kinds]:
+        try:
+            if value.grad_fn is not None:
+                found.append(value)
+        except RuntimeError:  # a view whose base was changed in a way that PyTorch forbids
+            continue
     return found
 
 
@@ -333,16 +347,28 @@ def _packed(data: Any, deep: int) -> Iterable[torch.Tensor]:
             yield from _packed(value, deep - 1)
 
 
-def _describe(entry: Entry, tensor: torch.Tensor) -> None:
-    entry.dtype, entry.device = str(tensor.dtype).removeprefix("torch."), str(tensor.device)
+def _memory(tensor: torch.Tensor) -> tuple[Any, int]:
+    """What tells the memory of a tensor from other memory, and its bytes: rule 1."""
     try:
-        entry.shape = tuple(int(n) for n in tensor.shape)
+        memory = tensor.untyped_storage()
+        if memory._cdata:
+            return memory._cdata, int(memory.nbytes())
+    except (RuntimeError, NotImplementedError, TypeError):
+        pass
+    return ("tensor", tensor._cdata), _elements(tensor)
+
+
+def _describe(entry: Entry, tensor: torch.Tensor, size: int) -> None:
+    entry.bytes, entry.dtype, entry.device = size, _word(tensor.dtype), _word(tensor.device)
+    try:
+        entry.shape = tuple(map(int, tensor.shape))
     except (RuntimeError, TypeError):  # a size that only a run would tell
         entry.shape = ()
-    try:
-        entry.bytes = int(tensor.untyped_storage().nbytes())
-    except (RuntimeError, NotImplementedError, TypeError):
-        entry.bytes = _elements(tensor)
+
+
+@cache
+def _word(value: torch.dtype | torch.device) -> str:
+    return str(value).removeprefix("torch.")
 
 
 def _elements(tensor: torch.Tensor) -> int:

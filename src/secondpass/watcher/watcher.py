@@ -63,6 +63,10 @@ class Watcher:
         self.asleep = False
         self.on_failure: Callable[[Any, BaseException], None] | None = None
         self.on_pass: Callable[[PassNote, Any], None] | None = None
+        self.on_left: Callable[[PassNote], None] | None = None
+        """Hears of the end of each of them that went well."""
+        self.modules: Any = None
+        """Which module built which node, where somebody records that (see `see.modules`)."""
         self.brief = True
         """Whether notes may be short; `on_pass` hears only of passes that are noted in full."""
         self.thread = _Thread()
@@ -203,6 +207,8 @@ class Watcher:
         if note.followed:
             with torch._C.DisableTorchFunction():
                 note.filled = self.gradients.pass_ends(note.when)
+        if self.on_left is not None:
+            self.on_left(note)
 
     def failed(self, note: Any, outputs: Any, args: tuple[Any, ...], error: BaseException) -> None:
         if note is self.steady:

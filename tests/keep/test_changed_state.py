@@ -183,3 +183,54 @@ def test_small_things_that_differ_each_time(options, kind):
                 out[:, number].pow(2).sum().backward(retain_graph=retain)
             found.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
         assert differences(*found) == []
+
+
+def new_precision():
+    """By the new names, as a part of PyTorch's own code does: from then on the old ones may not be asked."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+
+
+def general_precision():
+    torch.backends.fp32_precision = "ieee"
+
+
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+
+
+def settings():
+    """All that a program can read."""
+    parts = [
+        ("generic", "all"),
+        *((kind, op) for kind in ("cuda", "mkldnn") for op in ("all", "matmul", "conv", "rnn")),
+    ]
+    read = [torch._C._get_fp32_precision_getter(*part) for part in parts]
+    return [*read, torch.are_deterministic_algorithms_enabled(), torch.get_default_dtype()]
+
+
+@pytest.fixture
+def as_they_were():
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.backends.fp32_precision = "none"
+    torch.backends.cuda.matmul.fp32_precision = "none"
+    torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.usefixtures("as_they_were")
+@pytest.mark.parametrize("when", ["before", "between"])
+@pytest.mark.parametrize("setting", [new_precision, general_precision, deterministic])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_settings(options, setting, when):
+    """PyTorch's own are as the user has set them, before and after each pass."""
+    model = stack(Dropping)
+    one, two = copy.deepcopy(model), copy.deepcopy(model)
+    expected = walk(one, one, lambda _: None, True)
+    if when == "before":
+        setting()
+    found = walk(two, secondpass.keep(two, **options), lambda _: setting() if when == "between" else None, None)
+    set_by_user = settings()
+    setting()
+    assert settings() == set_by_user
+    assert differences(found, expected) == []

@@ -5,6 +5,7 @@ import gc
 
 import pytest
 import torch
+from libraries import EXAMPLES
 from programs import POLICIES, live_bytes, seed
 from test_side_effects import Block, Cache, Remembering, Stack
 
@@ -63,8 +64,6 @@ def test_a_module_that_keeps_its_output(options):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("name", ["gpt2", "mixtral"])
 def test_a_cache_of_keys(options, name):
-    from libraries import EXAMPLES
-
     example = EXAMPLES[name]
     model = example.make()
     kept = secondpass.keep(model, **{**options, **({"budget": "60% of full"} if "budget" in options else {})})
@@ -78,3 +77,27 @@ def test_a_cache_of_keys(options, name):
     assert max(live[5:]) == min(live[5:])
     gc.collect()
     assert kept.ledger().lines == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "iterations"),
+    [
+        pytest.param(OPTIONS["recompute"], 8, id="recompute"),
+        *(pytest.param(options, 50, id=f"{name}-50", marks=pytest.mark.slow) for name, options in OPTIONS.items()),
+    ],
+)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_models_that_others_wrote(name, options, iterations):
+    """Their default settings give out caches, hidden states and dictionaries."""
+    example = EXAMPLES[name]
+    kept = secondpass.keep(example.make(), **options)
+    live = []
+    for step in range(iterations):
+        out = kept(**example.inputs(0))
+        out.loss.backward()
+        out.logits.sum().backward()
+        del out
+        if step in (iterations // 2, iterations - 1):
+            live.append(live_bytes())
+            assert len(kept._keeper.calls) == 0
+    assert live[0] == live[1]

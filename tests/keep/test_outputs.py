@@ -25,6 +25,23 @@ class Holder:
         self.inner = {"deep": [value]}
 
 
+class Slotted:
+    """Has no `__dict__`."""
+
+    __slots__ = ("inner", "never_set")
+
+    def __init__(self, value):
+        self.inner = value
+
+
+class Callable:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self):
+        return self.value
+
+
 def generate(value):
     yield value
 
@@ -34,6 +51,8 @@ FORMS = {
     "namespace": (lambda y: SimpleNamespace(y=y), lambda out: out.y),
     "mapping": (lambda y: UserDict(y=y), lambda out: out["y"]),
     "object": (Holder, lambda out: out.inner["deep"][0]),
+    "slots": (Slotted, lambda out: out.inner),
+    "callable": (Callable, lambda out: out()),
     "generator": (generate, next),
     "closure": (lambda y: lambda: y, lambda out: out()),
 }
@@ -82,6 +101,22 @@ def test_nothing_is_found():
 
     with pytest.warns(UserWarning, match="found no output with a history"):
         secondpass.keep(Lazy())(X)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_what_is_computed_after_the_call_is_not_kept(options):
+    class Lazy(Stack):
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+                yield x
+
+    model = Lazy()
+    with pytest.warns(UserWarning, match="computes when it is asked for more"):
+        outs = list(secondpass.keep(model, **options)(X))
+    outs[-1].sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        outs[-1].sum().backward()
 
 
 def test_batched_passes():

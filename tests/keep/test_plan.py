@@ -205,3 +205,17 @@ def test_what_real_models_are_made_of_can_be_computed_again(block):
     assert not any("did not give the same result" in line.why for line in kept.ledger().lines)
     assert kept.plan().held < 0.5 * kept.plan().bytes
     del out
+
+
+def test_a_call_that_is_over_leaves_its_room_to_the_next(monkeypatch):
+    """Its graph is alive as long as its name is, and that is given to the next one only when it is there."""
+    monkeypatch.setattr("secondpass.keeper.call.GRAPH", 1300)
+    model = network()
+    least = least_of(model)
+    kept = secondpass.keep(model, budget=2 * least)
+    for budget in (2 * least, least + 1000):
+        kept.budget = budget
+        for _ in range(2):
+            out = kept(X)
+            out.sum().backward()
+            out.mean().backward()

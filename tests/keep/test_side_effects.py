@@ -238,3 +238,64 @@ def test_memory_that_somebody_else_writes_to(options, turns):
     for Exposing.writes in turns:
         expected = rows(model, model, retain=True)
         assert differences(rows(model, kept, retain=False), expected) == []
+
+
+class Listening(torch.overrides.TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("whole", [False, True], ids=["forward", "passes too"])
+def test_a_function_mode_sees_what_it_would(options, whole):
+    def walk(call, retain):
+        seen = []
+        for _ in range(3):
+            with Listening() as mode:
+                out = call(torch.ones(8, 8))
+                if whole:
+                    out[:, 0].sum().backward(retain_graph=retain)
+                    out[:, 1].sum().backward(retain_graph=retain)
+            seen.append(mode.seen)
+            if not whole:
+                out[:, 0].sum().backward(retain_graph=retain)
+                out[:, 1].sum().backward(retain_graph=retain)
+        return seen
+
+    model = stack()
+    assert walk(secondpass.keep(model, **options), None) == walk(model, True)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_dispatch_mode_sees_no_operation_run_again(options):
+    """What is computed again is none of its business, when it counts a forward or a pass."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    def walk(call, retain):
+        found = []
+        for _ in range(3):
+            with FlopCounterMode(display=False) as mode:
+                out = call(torch.ones(8, 8))
+                out[:, 0].sum().backward(retain_graph=retain)
+                out[:, 1].sum().backward(retain_graph=retain)
+            found.append(mode.get_total_flops())
+        return found
+
+    model = stack()
+    assert walk(secondpass.keep(model, **options), None) == walk(model, True)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_tensors_without_data(options):
+    model = stack().to("meta")
+    kept = secondpass.keep(model, **options)
+    for _ in range(2):
+        out = kept(torch.ones(8, 8, device="meta"))
+        out.sum().backward()
+        out.mean().backward()
+        assert model.blocks[0].up.weight.grad.shape == (32, 8)

@@ -190,7 +190,8 @@ class kept(Kept):
         if self._call is not None:
             raise ValueError("this block is open already: `kept` blocks do not nest in themselves.")
         if wanted():
-            self._call = self._keeper.begin([], block=True)
+            with torch._C.DisableTorchFunction():
+                self._call = self._keeper.begin([], block=True)
             engine.attach(self._call)
             self._keeper.calls.add(self._call)
             self._open.enter_context(self._keeper.recording(self._call))
@@ -201,10 +202,11 @@ class kept(Kept):
         self._open.close()
         if call is None:
             return
-        if error and error[0] is not None:
-            self._keeper.abandon(call)
-        else:
-            self._keeper.end(call, None)
+        with torch._C.DisableTorchFunction():
+            if error and error[0] is not None:
+                self._keeper.abandon(call)
+            else:
+                self._keeper.end(call, None)
 
 
 class _Blocks:

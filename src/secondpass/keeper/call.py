@@ -41,6 +41,7 @@ __all__ = ["Call"]
 
 GRAPH = 1300  # bytes of a node and its tensors for each saved tensor on a CPU, besides what is in it
 _STEPPED = "an optimizer changed its parameters"
+_modes: Callable[[], int] = torch._C._len_torch_function_stack
 _LONG = 64  # operations: where a forward runs out of room, nothing is let go that takes more of them
 
 
@@ -114,9 +115,15 @@ class Call(Region):
     def unpack(self, token: Saved) -> torch.Tensor:
         """Given to PyTorch with every token: so the graph holds the call."""
         assert self.store is not None
-        if self.store.traffic.waiting:
+        if _modes():  # somebody's function mode, around the pass: this is not for it to see
+            with torch._C.DisableTorchFunction():
+                return self._read(self.store, token)
+        return self._read(self.store, token)
+
+    def _read(self, store: Store, token: Saved) -> torch.Tensor:
+        if store.traffic.waiting:
             self.fetch()
-        return self.store.read(token)
+        return store.read(token)
 
     def other_script(self, log: list[Any], func: Any) -> Script | None:
         """The forward does not follow its plan."""

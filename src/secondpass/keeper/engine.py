@@ -100,22 +100,25 @@ def _pass(below: Any, calls: list[Call], roots: Any, args: tuple[Any, ...], kwar
     __tracebackhide__ = True
     roots = tuple(roots)
     gradients, retain, create, inputs, *rest = args
-    outside, met = _survey(roots, calls, inputs)
+    with torch._C.DisableTorchFunction():
+        outside, met = _survey(roots, calls, inputs)
     if not met:
         return below(roots, *args, **kwargs)
-    ddp.prepare(met, roots, kwargs.get("accumulate_grad", False))
-    for call in met:
-        call.begin_pass(roots)
+    with torch._C.DisableTorchFunction():
+        ddp.prepare(met, roots, kwargs.get("accumulate_grad", False))
+        for call in met:
+            call.begin_pass(roots)
     before, _here.roots = getattr(_here, "roots", None), roots
     try:
         result = below(roots, gradients, True, create, inputs, *rest, **kwargs)
     finally:
         _here.roots = before
-        if not retain:
-            free(outside)
-        del outside
-        for call in met:
-            call.end_pass()
+        with torch._C.DisableTorchFunction():
+            if not retain:
+                free(outside)
+            del outside
+            for call in met:
+                call.end_pass()
     return result
 
 

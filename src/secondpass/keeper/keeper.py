@@ -8,7 +8,7 @@ import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from typing import Any
 
 import torch
@@ -38,6 +38,8 @@ _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.Transformer
 """Modules that take another way under a function mode, where nothing is trained."""
 
 
+_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
+"""Within, function modes of others see nothing of what is done here."""
 _tracing: Callable[[], bool] = torch._C._is_tracing
 
 
@@ -165,15 +167,17 @@ class Keeper:
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not wanted():
             return function(*args, **kwargs)
-        inputs = list(tensors((args, kwargs)))
-        call = self.begin(inputs)
+        with _unseen():
+            call = self.begin(list(tensors((args, kwargs))))
         try:
             with self.recording(call):
                 result = function(*args, **kwargs)
         except BaseException:
-            self.abandon(call)
+            with _unseen():
+                self.abandon(call)
             raise
-        self.end(call, result)
+        with _unseen():
+            self.end(call, result)
         return result
 
     def begin(self, inputs: list[torch.Tensor], block: bool = False) -> Call:
@@ -232,12 +236,14 @@ class Keeper:
         """The forward is over."""
         outputs = list(tensors(result, objects=True))
         found = call.close_call(outputs)
+        if not found and isinstance(result, (Generator, AsyncGenerator, Coroutine)):
+            self._say_nothing_found("it computes when it is asked for more, after the call")
         if found:
             self.calls.add(call)
             engine.attach(call)
             self._settle_end(call)
         else:
-            self._say_nothing_found(call)
+            self._look_for_history(call)
         call.close_tape()
         if call.replays:  # otherwise nobody has looked
             self.units.warn()
@@ -282,15 +288,19 @@ class Keeper:
         call.finish("its forward failed", for_good=True)
         call.close_tape()
 
-    def _say_nothing_found(self, call: Call) -> None:
-        """Everything that was computed may have had no history, or has not been computed yet."""
+    def _look_for_history(self, call: Call) -> None:
+        """Everything that was computed may have had no history."""
         if call.built and not call.replays and self.module is not None:
             if any(value.requires_grad for value in self.module.parameters()):
-                warnings.warn(
-                    "secondpass.keep found no output with a history in what the kept call returned (a generator?): "
-                    "this call is not kept.",
-                    stacklevel=4,
-                )
+                self._say_nothing_found("a tensor inside of something that is not looked into?")
+
+    @staticmethod
+    def _say_nothing_found(why: str) -> None:
+        warnings.warn(
+            f"secondpass.keep found no output with a history in what the kept call returned ({why}): this call is not "
+            f"kept.",
+            stacklevel=5,
+        )
 
     @contextlib.contextmanager
     def _routed(self, call: Call, tape: Tape) -> Iterator[None]:
@@ -334,9 +344,10 @@ class Keeper:
 
     # Calls and passes ------------------------------------------------------------------------------------------------
 
-    def others(self, call: Call) -> int:
-        """Bytes that other calls hold."""
-        return sum(other.held for other in self.calls if other is not call)
+    def others(self, call: Call, finished: bool = True) -> int:
+        """Bytes that other calls hold: all of them, or those that still expect passes."""
+        mine = (other for other in self.calls if other is not call)
+        return sum(other.held for other in mine if finished or other.finished is None)
 
     def press(self, call: Call) -> None:
         for other in list(self.calls):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -57,13 +58,26 @@ def _children(value: Any, objects: bool) -> list[Any] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, field.name) for field in dataclasses.fields(value) if hasattr(value, field.name)]
     if objects and _open(value):
-        return list(vars(value).values())
+        return [*(getattr(value, name) for name in _slots_of(value)), *getattr(value, "__dict__", {}).values()]
     return None
 
 
 def _open(value: Any) -> bool:
-    """An object whose attributes may hold tensors of its own."""
-    return hasattr(value, "__dict__") and not isinstance(value, _CLOSED) and not callable(value)
+    """An object whose attributes may hold tensors of its own. Those of functions and methods are not its own."""
+    kind = type(value)
+    return kind.__module__ != "builtins" and not isinstance(value, _CLOSED)
+
+
+def _slots_of(value: Any) -> list[str]:
+    """The attributes of an object that lie in slots."""
+    return [name for kind in type(value).__mro__ for name in _slots(kind) if hasattr(value, name)]
+
+
+@functools.cache
+def _slots(kind: type) -> tuple[str, ...]:
+    found = vars(kind).get("__slots__", ())
+    names = (found,) if isinstance(found, str) else tuple(found)
+    return tuple(name for name in names if isinstance(vars(kind).get(name), types.MemberDescriptorType))
 
 
 def _map(function: Callable[[Any], Any], value: Any, memo: dict[int, Any], objects: bool) -> Any:
@@ -103,7 +117,10 @@ def _rebuild(value: Any, items: list[Any]) -> Any:
         for name, item in zip(names, items, strict=True):
             object.__setattr__(fresh, name, item)  # works on frozen ones too
         return fresh
-    vars(fresh).update(zip(vars(value), items, strict=True))
+    slots = _slots_of(value)
+    for name, item in zip(slots, items, strict=False):
+        object.__setattr__(fresh, name, item)
+    getattr(fresh, "__dict__", {}).update(zip(getattr(value, "__dict__", {}), items[len(slots) :], strict=True))
     return fresh
 
 

@@ -61,6 +61,10 @@ def settle(call: Call, keeper: Keeper) -> None:
         try:
             decision = cutter.decide(keeper.policy, None if budget is None else budget - others)
         except BudgetError as error:
+            needed = keeper.others(call, finished=False)
+            if needed < others:  # what a call still holds that is over goes with its name, when this one takes it
+                others = needed
+                continue
             budget = keeper.take_least(error.least + others)
             if budget is None:
                 raise

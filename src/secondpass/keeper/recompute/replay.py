@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.nn import Parameter
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
@@ -134,6 +135,7 @@ def _surroundings(store: Store) -> Iterator[None]:
     with (
         torch._C.DisableTorchFunction(),
         _outside_of_transforms(),
+        _outside_of_modes(),
         torch._C._ExcludeDispatchKeyGuard(_BATCHED),
         torch.no_grad(),
         store.settings.again(),
@@ -146,6 +148,11 @@ def _outside_of_transforms() -> contextlib.AbstractContextManager[Any]:
     if torch._C._functorch.peek_interpreter_stack() is None:
         return torch._C._DisableFuncTorch()
     return temporarily_clear_interpreter_stack()
+
+
+def _outside_of_modes() -> contextlib.AbstractContextManager[Any]:
+    """A pass may run inside of somebody's dispatch mode, which counts or changes what is computed: not this."""
+    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
 
 
 def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 __all__ = ["Autocast", "Settings", "attention_backends", "autocast_now", "under_autocast", "under_backends"]
 
 Autocast = tuple[tuple[str, bool, torch.dtype], ...]
+_c: Any = torch._C
+_KINDS = ("all", "matmul", "conv", "rnn")
 
 
 def autocast_now() -> Autocast:
@@ -26,32 +29,75 @@ def under_autocast(state: Autocast) -> None:
         torch.set_autocast_dtype(kind, dtype)
 
 
-def attention_backends() -> tuple[bool, ...]:
-    """Which kernels attention may choose from."""
+def attention_backends() -> tuple[Any, ...]:
+    """Which kernels attention may choose from, and in which order it tries them."""
     return (
         torch._C._get_flash_sdp_enabled(),
         torch._C._get_mem_efficient_sdp_enabled(),
         torch._C._get_math_sdp_enabled(),
         torch._C._get_cudnn_sdp_enabled(),
+        _c._get_math_sdp_allow_fp16_bf16_reduction(),
+        tuple(_c._get_sdp_priority_order()),
     )
 
 
-def under_backends(state: tuple[bool, ...]) -> None:
+def under_backends(state: tuple[Any, ...]) -> None:
     torch._C._set_sdp_use_flash(state[0])
     torch._C._set_sdp_use_mem_efficient(state[1])
     torch._C._set_sdp_use_math(state[2])
     torch._C._set_sdp_use_cudnn(state[3])
+    _c._set_math_sdp_allow_fp16_bf16_reduction(state[4])
+    _c._set_sdp_priority_order(list(state[5]))
+
+
+def _matmul_precision() -> str | None:
+    """By the old name. PyTorch refuses to tell it where it was set by the new ones, which are told apart below."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+def _precision(backend: str, op: str) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    return (
+        functools.partial(_c._get_fp32_precision_getter, backend, op),
+        functools.partial(_c._set_fp32_precision_setter, backend, op),
+    )
+
+
+def _reduction(name: str) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """How products of half precision are added up: one setting or two, as the version of PyTorch has it."""
+    read, write = getattr(_c, f"_get_cublas_allow_{name}"), getattr(_c, f"_set_cublas_allow_{name}")
+    return read, lambda value: write(*value) if isinstance(value, tuple) else write(value)
+
+
+def _deterministic() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _set_deterministic(state: tuple[bool, bool]) -> None:
+    _c._set_deterministic_algorithms(state[0], warn_only=state[1])
 
 
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_num_threads, torch.set_num_threads),
-    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (_deterministic, _set_deterministic),
     (torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled),
     (torch._C._get_cudnn_benchmark, torch._C._set_cudnn_benchmark),
     (torch._C._get_cudnn_deterministic, torch._C._set_cudnn_deterministic),
     (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
+    _reduction("bf16_reduced_precision_reduction"),
+    _reduction("fp16_reduced_precision_reduction"),
+    _reduction("fp16_accumulation"),
+    (_matmul_precision, torch.set_float32_matmul_precision),
+    *(
+        _precision(backend, op)
+        for backend, ops in (("generic", ("all",)), ("cuda", _KINDS), ("mkldnn", _KINDS))
+        for op in ops
+    ),
 )
+"""What is general stands before what is special: to write the one changes what is read of the other."""
 
 
 class Settings:
@@ -69,7 +115,7 @@ class Settings:
         same = now == self._values
         try:
             if not same:
-                self._put(self._values, now)
+                self._put(self._values)
             if autocast is not None:
                 under_autocast(tuple((kind, False, dtype) for kind, _, dtype in autocast))
             torch.set_autocast_cache_enabled(False)
@@ -79,10 +125,10 @@ class Settings:
             if autocast is not None:
                 under_autocast(autocast)
             if not same:
-                self._put(now, self._values)
+                self._put(now)
 
     @staticmethod
-    def _put(values: tuple[Any, ...], known: tuple[Any, ...]) -> None:
-        for (_, write), value, before in zip(_SETTINGS, values, known, strict=True):
-            if value != before:
+    def _put(values: tuple[Any, ...]) -> None:
+        for (read, write), value in zip(_SETTINGS, values, strict=True):
+            if value is not None and read() != value:
                 write(value)

@@ -22,6 +22,7 @@ NOTE [ The tape ]
 
 from __future__ import annotations
 
+import contextlib
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -52,6 +53,9 @@ _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _top: Callable[[bool], Any] = torch._C._autograd._top_saved_tensors_default_hooks
 _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 _tuple: Callable[..., Any] = tuple.__new__
+_modes: Callable[[], int] = torch._C._len_torch_function_stack
+_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
+_seen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C._EnableTorchFunction  # type: ignore[attr-defined]
 _under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 
 
@@ -116,6 +120,8 @@ class Tape(TorchFunctionMode):
         self.number = 0
         """How many operations there were."""
         self.segment = 0
+        self._beneath = False
+        """Somebody else's function mode is at work below: it shall see the functions that are called, and nothing else."""
         self.resting = False
         """A pass runs: what it computes is not part of the forward."""
 
@@ -129,8 +135,23 @@ class Tape(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in PASSIVE or self.resting or _interpreter() is not None:
             if func in EXPOSING and isinstance(args[0], torch.Tensor):
-                self._expose(args[0])
+                with _unseen():
+                    self._expose(args[0])
             return func(*args, **kwargs) if kwargs else func(*args)
+        if not _modes():
+            self._beneath = False
+            return self._follow(func, args, kwargs)
+        self._beneath = True
+        with _unseen():
+            return self._follow(func, args, kwargs)
+
+    def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if self._beneath:
+            with _seen():
+                return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs) if kwargs else func(*args)
+
+    def _follow(self, func: Any, args: Any, kwargs: Any) -> Any:
         number, step = self.number, None
         self.number = number + 1
         script = self._script
@@ -139,7 +160,7 @@ class Tape(TorchFunctionMode):
             if step is None or step.func is not func:
                 step = self._deviate(number, func)
             elif not script.record[number]:
-                out = func(*args, **kwargs) if kwargs else func(*args)
+                out = self._call(func, args, kwargs)
                 if type(out) is torch.Tensor and out.shape != step.shape:
                     self._deviate(number + 1, None)
                 return out
@@ -164,7 +185,7 @@ class Tape(TorchFunctionMode):
         if ours:
             _push(*self._hooks)
         try:
-            out = op.func(*args, **kwargs) if kwargs else op.func(*args)
+            out = self._call(op.func, args, kwargs)
         finally:
             if ours:
                 _pop()
@@ -294,6 +315,12 @@ class Tape(TorchFunctionMode):
 
     def _pack(self, tensor: torch.Tensor) -> Saved:
         """A node saves a tensor."""
+        if self._beneath:
+            with _unseen():
+                return self._packed_as(tensor)
+        return self._packed_as(tensor)
+
+    def _packed_as(self, tensor: torch.Tensor) -> Saved:
         op, step = self._op, self._step
         assert op is not None
         number, op.packs = op.packs, op.packs + 1

@@ -322,3 +322,32 @@ def test_twin_outputs_of_which_one_is_gone(options):
         got = torch.autograd.grad(b.pow(2).sum(), parameters)
         assert all(torch.equal(one, two) for one, two in zip(got, expected, strict=True))
         del b
+
+
+@pytest.mark.parametrize("options", WRITTEN, ids=ids)
+def test_parameters_without_a_part_in_the_call(options):
+    """A head that nobody uses gets no gradient and is never stepped: the rest is freed all the same, and stays known."""
+    model = network()
+    model.unused = nn.Linear(8, 8)
+    kept = secondpass.keep(model, **options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        out = kept(torch.randn(4, 8))
+        out[:, 0].sum().backward()
+        out[:, 1].sum().backward()
+        optimizer.step()
+        assert held(kept) == 0, str(kept.ledger())
+    assert "the same result" not in str(kept.ledger())
+
+
+def test_what_cannot_be_compared_is_not_called_different():
+    """A step has changed a part of the parameters: what is computed from them cannot be compared any more."""
+    model = network()
+    kept = secondpass.keep(model, budget="1MB")
+    optimizer = torch.optim.SGD(model.blocks[1].parameters(), lr=0.1)
+    for _ in range(3):
+        out = kept(torch.randn(4, 8))
+        out.sum().backward()
+        optimizer.step()
+        assert "the same result" not in str(kept.ledger())

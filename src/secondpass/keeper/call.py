@@ -227,7 +227,7 @@ class Call(Region):
         if not known and self.plan is not None:
             # Later calls need not compare again.
             step = self.plan.steps[op.number]
-            step.solid |= not same
+            step.solid |= value.op is None
             step.trusted = same and all(made.trusted for made in op.made() if made.tokens)
         if same:
             store.drop(value)
@@ -316,10 +316,10 @@ class Call(Region):
         if self.in_pass or not (self.replays or for_good):
             return
         self.finished = why
-        if store is None:
-            free(self.nodes(), _error(why))
-        elif for_good:
-            store.free(_error(why))
+        if for_good:
+            if store is not None:
+                store.free(_error(why))
+            free(self.nodes(), _error(why))  # what the plan holds is held by PyTorch's own nodes
         else:
             self.give_way(everything=True)
 
@@ -356,8 +356,12 @@ class Call(Region):
         if store is not None:
             store.stepped |= changed_ones
         self._stepped |= changed_ones
-        learning = [id(value) for value in self._parameters if value.requires_grad]
-        if learning and changed_ones.intersection(learning) and self._stepped.issuperset(learning):
+        learning = {id(value) for value in self._parameters if value.requires_grad}
+        if changed_ones.isdisjoint(learning):
+            return
+        if not self._stepped.issuperset(learning):  # some may have had no part in this call
+            learning &= {id(leaf) for leaf in self.leaves()}
+        if learning and self._stepped.issuperset(learning):
             keeper = self.keeper
             if keeper is not None and keeper.steps_between is None:
                 keeper.steps_between = True

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BudgetError", "HistoryError", "KeepError", "RepeatError", "changed", "freed"]
+__all__ = ["BudgetError", "ChangedError", "HistoryError", "KeepError", "RepeatError", "changed", "freed"]
 
 
 class KeepError(RuntimeError):
@@ -34,6 +34,14 @@ for _error in (BudgetError, HistoryError, KeepError, RepeatError):
     _error.__module__ = "secondpass"  # tracebacks show the public name
 
 
+class ChangedError(RuntimeError):
+    """Memory that is needed was written to. Programs see PyTorch's own error in it."""
+
+
+ChangedError.__name__ = ChangedError.__qualname__ = "RuntimeError"
+ChangedError.__module__ = "builtins"
+
+
 def freed(why: str) -> RuntimeError:
     """The error for a saved tensor that is gone. Programs in the wild match on its first words."""
     return RuntimeError(
@@ -42,10 +50,10 @@ def freed(why: str) -> RuntimeError:
     )
 
 
-def changed(what: str, expected: int | None, found: int | None) -> RuntimeError:
+def changed(what: str, expected: int | None, found: int | None) -> ChangedError:
     """The error for a tensor that was written to after the forward. Same first words as PyTorch's."""
     versions = "" if expected is None else f" is at version {found}; expected version {expected} instead"
-    return RuntimeError(
+    return ChangedError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"{what}{versions}. It was changed between the kept forward and this pass (an optimizer step, or another "
         "in-place operation)."

@@ -92,6 +92,13 @@ class Region:
         walk(map(node_of, alive), outside)  # between the roots and this region lie the user's own nodes
         return walk(border, self.inside)
 
+    def leaves(self) -> list[torch.Tensor]:
+        """The leaves that passes over this call give gradients to, as far as they can be found."""
+        found: dict[Node, None] = {}
+        for node in self.nodes():
+            found.update((child, None) for child, _ in node.next_functions if child is not None)
+        return [leaf for node in found if isinstance(leaf := getattr(node, "variable", None), torch.Tensor)]
+
     def anchor(self, root: Any) -> None:
         """Remembers a tensor from which this part of the graph can be reached."""
         if isinstance(root, torch.Tensor) and all(known() is not root for known in self.anchors):

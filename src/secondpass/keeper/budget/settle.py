@@ -70,8 +70,10 @@ def settle(call: Call, keeper: Keeper) -> None:
                 raise
             continue
         dropped = () if decision.choice is None else decision.choice.dropped
-        if all(verify(store, value) for value in sorted(dropped, key=_number)):
+        failed = next((value for value in sorted(dropped, key=_number) if not verify(store, value)), None)
+        if failed is None:
             break
+        failed.op = None  # also where a parameter was written to in the forward itself
     call.names = cutter.names
     _apply(store, decision)
     plan = _plan(call, keeper, places, decision)

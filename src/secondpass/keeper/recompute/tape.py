@@ -55,7 +55,7 @@ _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 _tuple: Callable[..., Any] = tuple.__new__
 _modes: Callable[[], int] = torch._C._len_torch_function_stack
 _unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
-_seen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C._EnableTorchFunction  # type: ignore[attr-defined]
+_seen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C._EnableTorchFunction
 _under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 
 

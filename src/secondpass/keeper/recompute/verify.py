@@ -3,7 +3,8 @@
 
 Each operation is run again once from the very memory that it was given, and its result compared with what is held, bit
 for bit. It is PyTorch's own function with the arguments of the forward, so what is proved is that the function gives
-the same result again, and that nobody whom the tape did not see has written to it. A value that differs is held.
+the same result again, and that nobody whom the tape did not see has written to it. A value that differs is held. Where
+parameters have changed since nothing is proved, neither the one nor the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..errors import KeepError
+from ..errors import ChangedError
 from ..saved.graph import emptied, same_bits
 from .functions import traits
 from .op import Value
@@ -25,20 +26,21 @@ __all__ = ["verify"]
 
 
 def verify(store: Store, value: Value) -> bool:
-    """Can it be computed again? Where not, the value knows why."""
+    """Can it be computed again? Where it is known that it cannot, the value has no operation any more, and knows why."""
     if value.trusted:
         return True
     op = value.op
     if op is None or value.data is None or not value.here or value.written or emptied(value.data):
         return False
-    if _same(store, value):
-        value.trusted = True
+    try:
+        value.trusted = _same(store, value)
+        if not value.trusted and not op.grad:
+            op.grad = True  # some functions take another way when nobody will differentiate
+            value.trusted = _same(store, value)
+    except ChangedError:
+        return False
+    if value.trusted:
         return True
-    if not op.grad:
-        op.grad = True  # some functions take another way when nobody will differentiate
-        if _same(store, value):
-            value.trusted = True
-            return True
     value.why = f"`{op.name}` did not give the same result again"
     value.op = None
     return False
@@ -49,7 +51,9 @@ def _same(store: Store, value: Value) -> bool:
     assert value.op is not None
     try:
         found = compute(store, value, _nothing)
-    except (RuntimeError, KeepError):
+    except ChangedError:
+        raise
+    except RuntimeError:
         return False
     if traits(value.op.func).recurrent and value.slot[0] == "pack" and value.data.dtype == torch.uint8:
         return True  # the workspace of a recurrent kernel, of which it leaves parts unwritten

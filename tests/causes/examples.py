@@ -9,9 +9,11 @@ from secondpass.causes import Cause
 
 from ..docs.blocks import blocks
 
-__all__ = ["IMPORT", "RAISES", "on_torch", "programs", "sections"]
+__all__ = ["IMPORT", "ON_TORCH", "RAISES", "on_torch", "programs", "sections"]
 
 IMPORT = "import secondpass.autograd as torch\n"
+ON_TORCH = {"unreduced-pass", "ready-twice", "unfinished-reduction"}
+"""Causes whose programs need what only PyTorch has: several processes."""
 
 _TWICE = "Trying to backward through the graph a second time"
 _CHANGED = "modified by an inplace operation"
@@ -29,6 +31,8 @@ RAISES = {
     "missing-create-graph": _TWICE,
     "step-between": _CHANGED,
     "inplace-change": _CHANGED,
+    "ready-twice": "mark a variable ready only once",
+    "unfinished-reduction": "finished reduction in the prior iteration",
     "lost-history": "does not require grad and does not have a grad_fn",
 }
 
@@ -41,6 +45,8 @@ def programs(cause: Cause) -> tuple[str, str]:
 
 def on_torch(program: str) -> str:
     """The same program for PyTorch."""
+    if program.startswith("import torch\n"):
+        return program
     assert program.startswith(IMPORT)
     return program.replace(IMPORT, "import torch\n", 1)
 

@@ -2,12 +2,27 @@
 """Plain frozen data: what producers say, what causes find, what renderers show. Imports nothing of ours."""
 
 from ._plain import from_plain, to_plain
-from .event import Binding, Clear, Cut, Executed, Failure, Gradient, Holding, Loop, Pass, Step, Stretch, Switch, Write
+from .event import (
+    Binding,
+    Clear,
+    Cut,
+    Executed,
+    Failure,
+    Forward,
+    Gradient,
+    Holding,
+    Loop,
+    Pass,
+    Step,
+    Stretch,
+    Switch,
+    Write,
+)
 from .finding import Carrier, Edit, Finding, Proof, Remedy
 from .path import Path, Way
 from .place import Place
 from .report import SCHEMA, Report
-from .trace import Node, Owner, Trace
+from .trace import Node, Owner, Parallel, Trace
 
 __all__ = [
     "SCHEMA",
@@ -19,11 +34,13 @@ __all__ = [
     "Executed",
     "Failure",
     "Finding",
+    "Forward",
     "Gradient",
     "Holding",
     "Loop",
     "Node",
     "Owner",
+    "Parallel",
     "Pass",
     "Path",
     "Place",

@@ -29,6 +29,7 @@ __all__ = [
     "Executed",
     "Failure",
     "FailureKind",
+    "Forward",
     "Gradient",
     "Holding",
     "Loop",
@@ -43,7 +44,16 @@ __all__ = [
 PassKind = Literal["backward", "grad"]
 Outcome = Literal["ok", "failed"]
 FailureKind = Literal[
-    "backward-twice", "inplace", "no-grad", "freed-access", "donated", "double-backward", "unused", "other"
+    "backward-twice",
+    "inplace",
+    "no-grad",
+    "freed-access",
+    "donated",
+    "double-backward",
+    "unused",
+    "ready-twice",
+    "unfinished-reduction",
+    "other",
 ]
 Gradient = tuple[int, ...]
 """See NOTE [ What a gradient is made of ]."""
@@ -102,6 +112,9 @@ class Pass:
     number: int | None = None
     """The number that the next node had when it began: smaller ones were built before."""
     thread: int = 0
+    reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of the modules in `Trace.parallels` that were looked at: the leaves whose gradient each took, in this pass, to be
+    averaged over the ranks."""
 
     @property
     def frees(self) -> bool:
@@ -127,6 +140,30 @@ class Step:
     """The passes that ran inside it (a closure, as LBFGS has)."""
     number: int | None = None
     """The number that the next node had then: smaller ones were built before."""
+    thread: int = 0
+    digest: int | None = None
+    """A number that tells the values of the leaves that were looked at from others, after the step; None where they were
+    not read. Ranks whose parameters are the same have the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One call of a module that averages gradients over ranks."""
+
+    when: int
+    """The last event before it."""
+    parallel: int
+    """Which module: its place in `Trace.parallels`."""
+    place: Place | None = None
+    stack: tuple[Place, ...] = ()
+    began: int = 0
+    """The number that the next node had when it began, and when it ended: its own nodes lie between."""
+    ended: int | None = None
+    """None for a call that failed."""
+    synchronises: bool | None = None
+    """Whether it made the module ready to average in the next pass (not so under `no_sync()`)."""
+    outputs: dict[str, int] | None = None
+    """The nodes behind what it returned, by the way to them (`[1]`, `["aux"]`); None where nobody looked."""
     thread: int = 0
 
 
@@ -275,5 +312,9 @@ class Failure:
     """The parameter behind that saved tensor, where it is one."""
     names: tuple[str, ...] = ()
     """Names of the tensor behind that saved tensor when the pass failed."""
+    waiting: tuple[int, ...] | None = None
+    """Of a reduction that was not finished: the leaves whose gradient had not come."""
+    parallel: int | None = None
+    """The module, in `Trace.parallels`, that refused."""
     requires: dict[str, bool] = field(default_factory=dict)
     """Of a loss without history: which of the tensors in sight required a gradient, by name."""

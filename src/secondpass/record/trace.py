@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .event import Binding, Clear, Cut, Executed, Failure, Holding, Loop, Pass, Step, Stretch, Switch, Write
+from .event import Binding, Clear, Cut, Executed, Failure, Forward, Holding, Loop, Pass, Step, Stretch, Switch, Write
 from .place import Place
 
-__all__ = ["Node", "Owner", "Producer", "Trace"]
+__all__ = ["Node", "Owner", "Parallel", "Producer", "Trace"]
 
 Producer = Literal["watch", "autograd", "check", "postmortem", ""]
 
@@ -34,6 +34,21 @@ class Owner:
     """Leaves that required a gradient when the trace was taken; None where nobody looked."""
     idle: int | None = None
     """How many of its last steps came after passes that had filled none of its gradients; None where nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """A module that averages gradients over ranks: DistributedDataParallel."""
+
+    name: str = ""
+    """As the user's names lead to it; "" where none does."""
+    leaves: tuple[int, ...] = ()
+    """Its parameters, in the order of PyTorch's own indices."""
+    names: tuple[str, ...] = ()
+    """What the wrapped module calls them."""
+    ranks: int | None = None
+    find_unused: bool | None = None
+    static: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,10 @@ class Trace:
     """The statements before the last failure, where it is worth asking them; None where that is not known."""
 
     stretches: tuple[Stretch, ...] = ()
+    parallels: tuple[Parallel, ...] = ()
+    forwards: tuple[Forward, ...] = ()
+    rank: int | None = None
+    """Which of several processes that train together this is; None where it is one by itself."""
 
     def history(self, *numbers: int) -> Iterator[Node]:
         """The known nodes behind some nodes, themselves first."""

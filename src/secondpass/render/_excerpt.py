@@ -17,6 +17,9 @@ _WORDS = (
     ("SP2", ("saved for the backward", "changed in place", "the old value is needed")),
     ("SP3", ("history ends", "freed", "used")),
     ("SP4", ("built", "freed", "here")),
+    ("SP501", ("the forward", "averaged", "not averaged")),
+    ("SP503", ("the forward", "handed over", "handed over again")),
+    ("SP504", ("the forward", "freed", "left open")),
     ("", ("built", "freed", "needed again")),
 )
 _OUTDATED = ("built", "went through backward", "needed again")

@@ -23,6 +23,7 @@ from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
 from ..watcher.ledger import PassNote
 from ..watcher.log import Log
+from ..watcher.reducers import Refused
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
 
@@ -49,6 +50,7 @@ class Session:
     def __init__(self, root: Path | None = None, log: Log | None = None) -> None:
         self.watcher = Watcher(root, log)
         self.watcher.on_failure = self._explain
+        self.watcher.on_refusal = self._refused
         self.watcher.on_pass = self._went_on
         self.silent: list[Finding] = []
         self.on_trace: Callable[[Trace], None] = lambda trace: None
@@ -90,6 +92,11 @@ class Session:
                 )
         finally:
             failed.outputs, failed.inputs, failed.frame = [], [], None  # type: ignore[assignment]
+
+    def _refused(self, refused: Refused, error: BaseException) -> None:
+        """A forward that cannot begin because of what the pass before it left open."""
+        if id(error) not in self._explained:
+            self._conclude(build(self.watcher, refused), error)  # type: ignore[arg-type]
 
     def _conclude(self, trace: Trace, error: BaseException) -> None:
         self.on_trace(trace)

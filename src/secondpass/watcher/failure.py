@@ -26,6 +26,10 @@ _KINDS = (
     ("donated buffer", "donated"),
     ("does not currently support double backward", "double-backward"),
     ("appears to not have been used in the graph", "unused"),
+    ("mark a variable ready only once", "ready-twice"),
+    ("which is undefined, but still allreduced", "ready-twice"),
+    ("training graph has changed in this iteration, e.g., one parameter is unused in first", "ready-twice"),
+    ("Expected to have finished reduction in the prior iteration", "unfinished-reduction"),
 )
 _RECENT = 12
 

@@ -43,6 +43,9 @@ class PassNote:
     found: Used | None = None
     versions: dict[int, int] | None = None
     filled: tuple[int, ...] | None = None
+    handed: Any = ()
+    """What the reducers of DistributedDataParallel said when it began; `reduced`: what they were given in it."""
+    reduced: dict[int, tuple[int, ...]] | None = None
 
     @property
     def in_main_thread(self) -> bool:
@@ -68,6 +71,7 @@ class StepNote:
     cleared: tuple[int, ...] = ()
     used: Used | None = None
     moved: tuple[int, ...] | None = None
+    digest: int | None = None
     passes: tuple[int, ...] = ()
     """The passes that ran inside it."""
 

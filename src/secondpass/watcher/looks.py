@@ -16,6 +16,7 @@ from .bindings import look as snapshot
 from .files import Files
 from .gradients import Gradients
 from .ledger import Ledger, PassNote
+from .reducers import Reducers
 
 __all__ = ["Looks"]
 
@@ -26,8 +27,9 @@ _DEEP = 2
 class Looks:
     """What is seen in the passes that are looked at, written into their notes."""
 
-    def __init__(self, files: Files, ledger: Ledger, leaves: Leaves, gradients: Gradients) -> None:
+    def __init__(self, files: Files, ledger: Ledger, leaves: Leaves, gradients: Gradients, reducers: Reducers) -> None:
         self.files, self.ledger, self.leaves, self.gradients = files, ledger, leaves, gradients
+        self.reducers = reducers
         self.objects: dict[str, Any] = {}
         """What is looked into beside the user's frames, by name: a framework's trainer and module, say."""
         self.curious = 0
@@ -53,6 +55,7 @@ class Looks:
             self.gradients.book(optimizer).name = name
         held: set[int] = set()
         for name, module in note.shot.modules:
+            self.reducers.see(name, module)
             for inner, parameter in module._parameters.items():
                 if parameter is not None:
                     held.add(self.leaves.call(parameter, f"{name}.{inner}"))

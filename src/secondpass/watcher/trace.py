@@ -5,18 +5,36 @@ from __future__ import annotations
 
 import linecache
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from statistics import median_low
 from typing import Any
 
-from ..record import Binding, Clear, Failure, Holding, Node, Owner, Pass, Place, Step, Stretch, Switch, Trace, Write
+from ..record import (
+    Binding,
+    Clear,
+    Failure,
+    Forward,
+    Holding,
+    Node,
+    Owner,
+    Parallel,
+    Pass,
+    Place,
+    Step,
+    Stretch,
+    Switch,
+    Trace,
+    Write,
+)
 from ..source import clears_gradients, switches_recording
 from ..torchgraph import is_leaf, saved_tensors
 from .bindings import Snapshot
 from .executed import executed
 from .failure import Graph
 from .ledger import PassNote, StepNote
+from .rank import rank
 from .timeline import Moment, Timeline
 from .watcher import Watcher
 from .writes import find_write
@@ -98,6 +116,12 @@ class _Builder:
             executed=self._executed(),
             switches=self._switches(),
             stretches=self._stretches() if ended else (),
+            parallels=tuple(
+                Parallel(m.name, m.leaves, m.names, m.ranks, m.find_unused, m.static)
+                for m in self.watcher.reducers.modules
+            ),
+            forwards=tuple(self._forwards()),
+            rank=rank(),
             ended=ended,
             producer="watch",
         )
@@ -129,7 +153,26 @@ class _Builder:
             versions=note.versions or {},
             number=note.entry,
             thread=note.thread,
+            reduced=note.reduced or {},
         )
+
+    def _forwards(self) -> Iterator[Forward]:
+        events: dict[int, tuple[list[int], list[int]]] = {}
+        for note in self.watcher.reducers.notes():
+            if note.thread not in events:
+                events[note.thread] = self._events(note.thread)
+            stack = self.watcher.files.places(note.key)
+            yield Forward(
+                _last_before(events[note.thread], note.began),
+                note.module,
+                stack[0] if stack else None,
+                stack,
+                note.began,
+                note.ended,
+                note.synchronises,
+                note.outputs,
+                note.thread,
+            )
 
     def _step(self, note: Any) -> Step:
         stack = self.watcher.files.places(note.key)
@@ -145,6 +188,7 @@ class _Builder:
             # When within the stretch between two passes a step by hand was made is not known.
             number=note.mark if note.book is not None else None,
             thread=note.thread,
+            digest=note.digest,
         )
 
     def _clears(self) -> list[Clear]:
@@ -304,6 +348,8 @@ class _Builder:
             saved=graph.saved,
             leaf=leaf,
             names=tuple(names),
+            waiting=getattr(graph, "waiting", None),
+            parallel=getattr(graph, "parallel", None),
             requires=requires,
         )
         return (write,) if write is not None else (), (failure,)
@@ -367,6 +413,7 @@ class _Builder:
             *(p.stack for p in trace.passes),
             *(n.stack for n in trace.nodes.values()),
             *(f.stack for f in trace.failures),
+            *(f.stack for f in trace.forwards),
         ]
         places = [p for stack in stacks for p in stack]
         found = [*(s.place for s in trace.steps), *(w.place for w in trace.writes), *(c.place for c in trace.clears)]

@@ -29,6 +29,7 @@ from .gradients import Gradients
 from .ledger import Ledger, PassNote, StepNote
 from .log import Log
 from .looks import Looks
+from .reducers import ForwardNote, Reducers, Refused
 from .steady import Steady
 
 __all__ = ["Watcher"]
@@ -37,6 +38,7 @@ __all__ = ["Watcher"]
 _FOLLOWED, _EVERY, _WINDOW = 128, 64, 4
 _LONG = 1024
 _IDLE = 2
+_DIGESTS = 8
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
 
 
@@ -58,10 +60,12 @@ class Watcher:
         self.ledger = Ledger()
         self.leaves = Leaves()
         self.gradients = Gradients(self.leaves)
-        self.looks = Looks(self.files, self.ledger, self.leaves, self.gradients)
+        self.reducers = Reducers(self.files, self.leaves)
+        self.looks = Looks(self.files, self.ledger, self.leaves, self.gradients, self.reducers)
         self.steady = Steady(self.files, self.ledger, self.gradients)
         self.asleep = False
         self.on_failure: Callable[[Any, BaseException], None] | None = None
+        self.on_refusal: Callable[[Refused, BaseException], None] | None = None
         self.on_pass: Callable[[PassNote, Any], None] | None = None
         self.on_left: Callable[[PassNote], None] | None = None
         """Hears of the end of each of them that went well."""
@@ -90,12 +94,14 @@ class Watcher:
             register_optimizer_step_pre_hook(step_entrance(self)),
             register_optimizer_step_post_hook(self._after_step),
         ]
+        self.reducers.start(self)
 
     def stop(self) -> None:
         """Takes everything away again; another watcher that began later stays in place."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self.reducers.stop()
         self.steady.reset()
         top = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         if top is self._wrapper:
@@ -187,6 +193,8 @@ class Watcher:
                 self._stepped_by_hand(note)
             note.followed = True
             note.found, note.versions, note.cleared = self.gradients.pass_begins()
+        if self.reducers.modules:
+            note.handed = self.reducers.before()
         ledger.add(note)
         if self.on_pass is not None:
             self.on_pass(note, outputs)
@@ -204,6 +212,8 @@ class Watcher:
     def leave(self, note: PassNote) -> None:
         self.thread.passes -= 1
         note.exit = _peek()
+        if note.handed:
+            note.reduced = self.reducers.after(note.handed)
         if note.followed:
             with torch._C.DisableTorchFunction():
                 note.filled = self.gradients.pass_ends(note.when)
@@ -217,11 +227,21 @@ class Watcher:
             self.thread.passes -= 1
         note.exit = _peek()
         note.outcome = "failed"
+        if note.handed:
+            note.reduced = self.reducers.after(note.handed)
         if isinstance(error, RuntimeError) and self.on_failure is not None:
             from .failure import Failed
 
             with torch._C.DisableTorchFunction():
                 self.on_failure(Failed(note, outputs, args, error, sys._getframe(3)), error)
+
+    def refused(self, note: ForwardNote, error: BaseException) -> None:
+        """A forward of a module that averages over ranks has raised."""
+        from .failure import kind_of
+
+        kind = kind_of(error)
+        if kind == "unfinished-reduction" and self.on_refusal is not None:
+            self.on_refusal(Refused(self, note, error, kind), error)
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -263,5 +283,7 @@ class Watcher:
         if step.followed:
             with torch._C.DisableTorchFunction():
                 step.moved = self.gradients.step_ends(optimizer, step.book)
+                if self.reducers.alone and step.book.digests < _DIGESTS:
+                    step.digest = step.book.digest()
         else:
             step.book.steps += 1

@@ -4,6 +4,7 @@
     import secondpass.autograd as torch
 
     ops/                               the op table: value, derivative, node and buffers of each operation
+    lifecycle/                         nodes, saved tensors, versions, freeing, leaf gradients: no values
     graph, recording, inplace, passes  what a node is, how it is made, what changes do to it, how it is walked
     tensors, methods, functions, ...   tensors and what users call
     autograd, nn/, optim/, utils/      PyTorch's modules of these names

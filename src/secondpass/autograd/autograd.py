@@ -51,7 +51,6 @@ class FunctionNode(Node):
         self.function = function
         self.needs_input_grad = tuple(isinstance(t, Tensor) and t.requires_grad for t in inputs)
         self.to_save: tuple[Any, ...] = ()
-        self.released: Any = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for the backward, until a pass frees them."""
@@ -60,8 +59,7 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` was given."""
-        if self.released is not None:
-            self.freed_by = self.released
+        if self.freed:
             self.asked()
             raise self.twice()
         return tuple(self._unpack(entry) for entry in self.saved)
@@ -71,11 +69,11 @@ class FunctionNode(Node):
         if entry[1] == INPUT:
             return entry[2]
         t = Tensor(entry[2])
-        t._c, t._fn, t._nr = entry[3], self, entry[1]
+        t._c, t._fn, t._nr = entry[3] or t._c, self, entry[1]
         return t
 
     def keep(self, outputs: list[Any]) -> None:
-        """Turns what the user wants saved into buffers: see NOTE [ The life of a buffer ] 2 of `graph`."""
+        """Turns what the user wants saved into buffers: see NOTE [ The life of a saved tensor ] 2 of `lifecycle`."""
         where = {id(t): nr for nr, t in enumerate(outputs) if isinstance(t, Tensor) and t._fn is self}
         kept: list[Saved] = []
         for t in self.to_save:
@@ -83,7 +81,7 @@ class FunctionNode(Node):
                 kept.append(("saved_tensors", INPUT, None, None, 0, None))
             else:
                 nr = where.get(id(t), INPUT)
-                kept.append(("saved_tensors", nr, t if nr == INPUT else t._a, t._c, t._c[0], None))
+                kept.append(("saved_tensors", nr, t if nr == INPUT else t._a, t._c, t._c.count, None))
         self.saved, self.to_save = kept, ()
 
     def apply(self, grads: list[Any], needed: Sequence[bool], walk: Any) -> Sequence[Any]:
@@ -103,11 +101,6 @@ class FunctionNode(Node):
         if wrong:
             raise GraphError(f"function {self.name()} returned a {wrong[0]}, a Tensor was expected", node=self)
         return [out[i] if out[i] is None or walk.create else out[i]._a for i in self.slots]
-
-    def release(self, walk: Any) -> None:
-        """Frees what was saved; the node itself only minds when its saved tensors are asked for."""
-        self.released = self.released or walk
-        super().release(walk)
 
 
 class Function:

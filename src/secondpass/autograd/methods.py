@@ -15,6 +15,7 @@ from .functions import FUNCTIONS, expand, power, sizes, to
 from .graph import GraphError
 from .indexing import getitem, setitem
 from .inplace import inplace
+from .lifecycle import Version
 from .ops import OPS
 from .passes import backward
 from .products import matmul, outer
@@ -170,7 +171,7 @@ class Methods:
         if not self.is_leaf:
             raise GraphError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol")
         out = memo[id(self)] = self.__class__.__new__(self.__class__)
-        out._a, out._c, out._req = self._a.copy(), [0], self._req
+        out._a, out._c, out._req = self._a.copy(), Version(), self._req
         out._grad = None if self._grad is None else Tensor(self._grad._a.copy())
         return out
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .dtypes import default
 from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
+from .lifecycle import Version
 from .ops import OPS, Op, values
 from .place import here
 from .state import state
@@ -48,9 +49,9 @@ class OpNode(Node):
                 kept.append((name, out, None, None, 0, None))
             elif at == op.star:
                 nothing: Saved = (name, INPUT, None, None, 0, None)
-                kept.extend(nothing if t is None else (name, INPUT, t, t._c, t._c[0], None) for t in inputs[at:])
+                kept.extend(nothing if t is None else (name, INPUT, t, t._c, t._c.count, None) for t in inputs[at:])
             elif (t := inputs[at]) is not None:
-                kept.append((name, INPUT, t, t._c, t._c[0], t._fn is not None))
+                kept.append((name, INPUT, t, t._c, t._c.count, t._fn is not None))
         self.saved = kept
 
     def save_outputs(self, outputs: Sequence[Tensor], changed_view: bool = False) -> None:
@@ -59,7 +60,7 @@ class OpNode(Node):
             if entry[1] >= 0:
                 t = outputs[entry[1]]
                 fn = weakref.ref(t._fn) if changed_view and t._fn is not None else None
-                self.saved[i] = (entry[0], entry[1], t._a, t._c, t._c[0], fn)  # type: ignore[index]
+                self.saved[i] = (entry[0], entry[1], t._a, t._c, t._c.count, fn)  # type: ignore[index]
         if state.hooks:
             self.saved = [self._pack(entry, *state.hooks[-1]) for entry in self.saved]
 
@@ -74,7 +75,7 @@ class OpNode(Node):
     def unpack(self, entry: Saved, create: bool) -> Any:
         """A buffer, as a tensor with its history (`create`) or as an array."""
         kind, kept, counter = entry[1], entry[2], entry[3]
-        if self.freed_by is not None or (counter is not None and counter[0] != entry[4]):
+        if self.freed_by is not None or (counter is not None and counter.count != entry[4]):
             self.check(entry)
         if kind == INPUT:
             if entry[5] and kept._fn is None and state.walk is not None:
@@ -90,7 +91,7 @@ class OpNode(Node):
         if not create:
             return kept
         t = Tensor(kept)
-        t._c = counter
+        t._c = counter if counter is not None else Version()
         if kind == HOOKED:
             t._fn, t._nr, t._req, t._accumulator = (self, entry[4], False, None) if source is None else source
         elif kind not in self.op.integral:
@@ -164,7 +165,7 @@ def _result(op: Op, inputs: Sequence[Any], out: Any, node: OpNode | None, nr: in
         of = inputs[0]
         t._c = of._c
         t._base = base = of if of._base is None else of._base
-        t._seen = t._c[0]
+        t._seen = t._c.count
         t._made = SEVERAL if op.several else of._made
         if not state.enabled and (base.requires_grad or not t._made):
             t._made = UNRECORDED

@@ -20,6 +20,7 @@ import numpy as np
 
 from .dtypes import of
 from .graph import LAST, Edge, GraphError, Node
+from .lifecycle import Version
 from .ops.shape import layout
 from .place import here
 from .state import state
@@ -41,7 +42,7 @@ class Tensor:
 
     # Defaults live in the class: most tensors differ from them in two or three fields only.
     _a: Any  # the array
-    _c: list[Any]  # the version counter: a number, and the place of the last change
+    _c: Version
     _fn: Node | None = None
     _nr: int = 0
     _req: bool = False
@@ -58,7 +59,7 @@ class Tensor:
 
     def __init__(self, array: Any, requires_grad: bool = False) -> None:
         self._a = array
-        self._c = [0]
+        self._c = Version()
         if requires_grad:
             self.requires_grad = True
 
@@ -70,12 +71,12 @@ class Tensor:
             return self._fn
         if self._fn is None and not base.requires_grad:
             return None
-        if self._seen != self._c[0]:
+        if self._seen != self._c.count:
             self.refuse(indirect=True)
             from .inplace import set_history, strided_node
 
             set_history(self, strided_node(self, base))
-            self._seen = self._c[0]
+            self._seen = self._c.count
         return self._fn
 
     def refuse(self, indirect: bool) -> None:
@@ -108,7 +109,7 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return int(self._c[0])
+        return self._c.count
 
     @property
     def grad(self) -> Tensor | None:
@@ -188,7 +189,6 @@ def edge_of(t: Tensor) -> Edge | None:
 
 def bump(t: Tensor, how: str = "") -> None:
     """Notes that the memory of a tensor has changed; `how` is given where the user asked for it."""
-    t._c[0] += 1
-    t._c[1:] = (here(2),)
+    t._c.move(here(2))
     if how and state.listener is not None:
         state.listener.write(t, how)

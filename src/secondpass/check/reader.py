@@ -41,17 +41,19 @@ def _program(project: Project, name: str, limit: float) -> Outcome:
 
 def read_functions(project: Project, names: Iterable[str], called: Called, limit: float) -> dict[str, Outcome]:
     """Reads the training functions of files that no program has called, with arguments that cannot be told."""
+    lines: dict[str, set[int]] = {}
+    for file, line in called:
+        lines.setdefault(file, set()).add(line)
     with unswept():
-        return {name: _functions(project, name, called, limit) for name in names}
+        return {name: _functions(project, name, lines.get(name, set()), limit) for name in names}
 
 
-def _functions(project: Project, name: str, called: Called, limit: float) -> Outcome:
+def _functions(project: Project, name: str, lines: set[int], limit: float) -> Outcome:
     project.trim()
     outcome = Outcome(files={name})
     source = project.source(name)
     outcome.look(name, source)
     tree = project.tree(name)
-    lines = {line for file, line in called if file == name}
     deadline = time.process_time() + limit
     for cls, function, node in uncalled(project, tree, lines) if tree is not None else ():
         if (name, node.lineno) in outcome.called:

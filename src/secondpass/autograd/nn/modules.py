@@ -155,7 +155,7 @@ class Module:
             )
         for name in set(own) & set(given):
             np.copyto(own[name]._a, given[name]._a)
-            own[name]._c[0] += 1
+            own[name]._c.count += 1
 
     def __repr__(self) -> str:
         inner = "".join(f"\n  ({n}): " + repr(m).replace("\n", "\n  ") for n, m in self.named_children())

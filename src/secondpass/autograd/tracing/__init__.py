@@ -104,7 +104,7 @@ class Trace:
                 self._held |= {leaf} if path.kind == "attribute" else set()
             elif fn is not None:
                 single, made_of = tensor._a.size == 1, terms(fn.number, self._nodes)
-                freed = fn.freed_by is not None
+                freed = bool(fn.saved and fn.freed)  # a node that saved nothing can be walked again
                 self._events.append(record.Binding(self._when, path, fn.number, freed, function, single, made_of))
                 holder = path.holder
                 if holder is not None:

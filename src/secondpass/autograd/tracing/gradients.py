@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...record import Gradient
+from ..lifecycle import Leaf
 from ..tensors import Tensor
 
 __all__ = ["Gradients"]
@@ -19,7 +20,7 @@ class Gradients:
     def __init__(self, number: Callable[[Tensor], int]) -> None:
         self._number = number
         self._leaves: dict[int, Any] = {}
-        self._made: dict[int, Gradient | None] = {}
+        self._made: dict[int, Leaf] = {}
         self._state: dict[int, tuple[Any, int] | None] = {}
 
     def follow(self, leaves: Iterable[Tensor]) -> None:
@@ -33,16 +34,14 @@ class Gradients:
         """Looks at the gradients between two events; returns the leaves whose gradient was cleared."""
         cleared = []
         for number, leaf in self._live():
-            grad, before, known = leaf._grad, self._state.get(number), self._made.get(number, ())
+            grad, before, known = leaf._grad, self._state.get(number), self._made.setdefault(number, Leaf())
             if grad is None or not grad._a.any():
-                made: Gradient | None = ()
-            elif before is not None and before[0]() is grad:
-                made = known  # perhaps scaled
-            else:
-                made = None  # somebody's own
-            if known and made == ():
-                cleared.append(number)
-            self._made[number] = made
+                if known.made:
+                    cleared.append(number)
+                known.clear()
+            elif before is None or before[0]() is not grad:
+                known.assign()
+            # Otherwise it is the same gradient, perhaps scaled.
             self._state[number] = None if grad is None else (weakref.ref(grad), grad._version)
         return tuple(cleared)
 
@@ -54,14 +53,13 @@ class Gradients:
             grad, before = leaf._grad, self._state.get(number)
             same = before is not None and grad is not None and before[0]() is grad and before[1] == grad._version
             if number in wanted and grad is not None and not same:
-                known = self._made.get(number, ())
-                self._made[number] = None if known is None else (*known, when)
+                self._made.setdefault(number, Leaf()).fill(when)
                 self._state[number] = (weakref.ref(grad), grad._version)
                 filled.append(number)
         return tuple(filled)
 
     def found(self) -> dict[int, Gradient | None]:
-        return {n: self._made.get(n, ()) for n, _ in self._live()}
+        return {n: self._made[n].made if n in self._made else () for n, _ in self._live()}
 
     def versions(self) -> dict[int, int]:
         return {n: leaf._version for n, leaf in self._live()}

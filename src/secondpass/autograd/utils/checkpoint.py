@@ -40,7 +40,7 @@ class _Frame:
     def __init__(self, function: Callable[[], Any], random: Any, inputs: list[Tensor]) -> None:
         self.function, self.random = function, random
         self.inputs = Node("_NoopSaveInputsBackward", ())
-        self.inputs.saved = [("input", INPUT, t, t._c, t._c[0], None) for t in inputs]
+        self.inputs.saved = [("input", INPUT, t, t._c, t._c.count, None) for t in inputs]
         self.count = 0
         self.walk: Any = None
         self.found: dict[int, Any] = {}

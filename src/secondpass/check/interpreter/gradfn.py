@@ -32,7 +32,7 @@ def names(value: GradFunction) -> list[str]:
     """`dir(fn)`"""
     if value.node.leaf is not None:
         return ["name", "next_functions", "variable"]
-    return ["name", "next_functions", "metadata", *(f"_saved_{n}" for n in value.node.saved)]
+    return ["name", "next_functions", "metadata", *(f"_saved_{n}" for n in value.node.saves)]
 
 
 def read(m: Machine, value: GradFunction, name: str) -> Any:
@@ -45,8 +45,8 @@ def read(m: Machine, value: GradFunction, name: str) -> Any:
     if name == "variable" and node.leaf is not None:
         return node.leaf.tensor
     if name == "name":
-        return Native("name", lambda m, args, kwargs: node.op)
-    if name.startswith("_saved_") and name[len("_saved_") :] in node.saved and node.spent is True and not node.vague:
+        return Native("name", lambda m, args, kwargs: node.name())
+    if name.startswith("_saved_") and name[len("_saved_") :] in node.saves and node.freed and not node.vague:
         m.visit()
         message = "Trying to backward through the graph a second time (or directly access saved tensors after they have"
         m.engine.failures.append(

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The graph while code is read: nodes, leaves, and what passes, steps and writes do to them.
 
-NOTE [ Certain and maybe ]
-1. `parents` are edges that exist for certain; `maybe` are edges that may exist (code that could not be read lies
-   between). A node that a pass reaches over `parents` alone is walked for certain, over a `maybe` it may be.
-2. A node walked for certain by a freeing pass is spent (True); one that may have been is None. Only True fails.
-3. A root that needs a gradient and has exactly one place where its history can come from has it from there.
-4. An `opaque` node stands for a call that could not be read. It is never the node a pass fails at.
+What is certain and what only may be: NOTE [ Certain and maybe ] of `autograd.lifecycle`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from ...autograd import lifecycle
 from ...record import Binding, Clear, Cut, Failure, Gradient, Holding, Loop, Owner, Pass, Place, Step, Write
-from .nodes import GraphNode, Leaf, Refused, between, reach
-from .refusal import refusal
-from .values import Tensor
+from .nodes import GraphNode, Leaf, Refused, Store, Tensor
 
 __all__ = ["Engine"]
+
+_NO_GRAD = "element 0 of tensors does not require grad and does not have a grad_fn"
+_TWICE = "Trying to backward through the graph a second time"
+_INPLACE = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 _STEPPING = {"add_", "sub_", "copy_", "addcdiv_", ".data ="}
 """How parameters are moved along a gradient by hand."""
@@ -55,6 +53,8 @@ class Engine:
         """Whether an optimizer is evaluating its closure."""
         self.read: set[int] = set()
         """The passes whose gradients the program has looked at."""
+        self.broken: set[lifecycle.Walk[GraphNode]] = set()
+        """The passes that failed: what they freed is freed for those that come after, not for who asks why they failed."""
         self.again = False
         """Whether the last pass walked nodes that an earlier one had spent."""
         self._retained: list[tuple[int, set[GraphNode]]] = []
@@ -115,8 +115,7 @@ class Engine:
         """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""
         store = tensor.store
         if certain:
-            store.version += 1
-            store.writer = place
+            store.move(place)
         else:
             store.doubt = len(self.nodes)
         leaf = store.leaf.node.number if store.leaf else None
@@ -136,9 +135,7 @@ class Engine:
         """Gradients were cleared. Returns whether a pass turns out to have been in vain."""
         unused = any(leaf.made and not leaf.applied and not leaf.read for leaf in leaves or ())
         for leaf in leaves or ():
-            leaf.has, leaf.grad, leaf.piled, leaf.read = False, None, False, False
-            leaf.made = ()
-            leaf.applied.clear()
+            leaf.clear()
             leaf.cleared = place
         numbers = None if leaves is None else tuple(leaf.node.number for leaf in leaves)
         self.clears.append(Clear(self.tick(), numbers, place, optimizer))
@@ -189,8 +186,7 @@ class Engine:
     def move(self, leaves: Sequence[Leaf], when: int, place: Place | None) -> None:
         """A step, or an evaluation inside one, has changed parameters."""
         for leaf in leaves:
-            leaf.store.version += 1
-            leaf.store.writer = place
+            leaf.store.move(place)
             write = Write(when, leaf.name, leaf.node.number, place, "step")
             self.writes.append((write, leaf.store.serial, len(self.nodes)))
 
@@ -210,22 +206,22 @@ class Engine:
     ) -> list[GraphNode]:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
         when, self.again = self.tick(), False
-        frees = retain is False and create is False
-        start = [r.edge for r in roots]
-        nodes = [n for n in start if n is not None]
-        goals = None if inputs is None else [n for t in inputs if (n := t.edge)]
-        reached, maybe = reach(nodes)
-        certain = reached if goals is None else between(reached, goals)
-        record = {
+        start = [(n, 0) for r in roots if (n := r.edge) is not None]
+        goals = None if inputs is None else [(n, 0) for t in inputs if (n := t.edge) is not None]
+        walk = lifecycle.Walk(kind, start, retain, goals)
+        reached, maybe = walk.reached, walk.maybe
+        order = [n for n, needed in walk.order() if needed is not None]
+        certain = set(order)
+        record: dict[str, Any] = {
             "when": when,
             "kind": kind,
-            "roots": tuple(n.number for n in nodes),
-            "inputs": None if goals is None else tuple(n.number for n in goals),
-            "retain": retain is True or (retain is False and create is True),
+            "roots": tuple(n.number for n, _ in start),
+            "inputs": None if goals is None else tuple(n.number for n, _ in goals),
+            "retain": retain is True,
             "create": create is True,
             "place": place,
             "stack": stack,
-            "walked": frozenset(n.number for n in certain if not n.opaque),
+            "walked": frozenset(n.number for n in order if not n.opaque),
             "iteration": iteration,
             "loops": loops,
             "nested": nested,
@@ -234,35 +230,66 @@ class Engine:
         }
         if self.stepping:
             record["found"] = {leaf.node.number: leaf.made for leaf in self.leaves if leaf.made != ()}
-            record["versions"] = {leaf.node.number: leaf.store.version for leaf in self.leaves}
+            record["versions"] = {leaf.node.number: leaf.store.count for leaf in self.leaves}
         dim = maybe | {n for n in reached if n.opaque}
-        if goals is not None and certain.isdisjoint(goals):
+        if goals is not None and reached.isdisjoint(n for n, _ in goals):
             dim |= reached  # how it gets to what it was asked for cannot be told
-        unread = any(r.node is None and r.leaf is None and r.needs is None for r in roots)
+        unread = any(r.edge is None and r.needs is None for r in roots)
         self._doubt_retains(dim)
         if record["retain"]:
             self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None}))
             if unread or (dim and _blind(reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
-        refused = refusal(roots, nodes, certain)
-        if refused:
-            failure, message, self.changed = refused
-            self.passes.append(Pass(outcome="failed", **record))  # type: ignore[arg-type]
-            self.failures.append(Failure(when, message=message, place=place, stack=stack, **failure))
-            raise Refused(failure["kind"], message)
+        if not start and roots and all(r.needs is False for r in roots):
+            self._refuse({"kind": "no-grad"}, _NO_GRAD, record)
+        refused = self._walk(walk, order)
+        if refused is not None:
+            self.broken.add(walk)
+            self._refuse(*self._failure(refused), record)
         index = len(self.passes)
-        self.passes.append(Pass(**record))  # type: ignore[arg-type]
-        self._spend(certain, maybe, frees, retain is None or create is None)
+        self.passes.append(Pass(**record))
+        for node in maybe if retain is not True else ():
+            node.may_release()
         if kind == "backward":
             if dim or unread:
                 # Behind a call that could not be read, any parameter may have been used.
                 maybe = maybe | {leaf.node for leaf in self.leaves} - certain
-            made = None if create is False else self.derivative(certain, create, place, stack, loops)
+            made = None if create is False else self.derivative(order, create, place, stack, loops)
             filled = self._gather(certain, maybe, inputs, when, made)
             if inputs is None and not dim and not unread:
                 self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
-        return [n for n in certain if n.leaf is None]
+        return [n for n in order if n.leaf is None]
+
+    def _walk(self, walk: lifecycle.Walk[GraphNode], order: Sequence[GraphNode]) -> lifecycle.Refusal | None:
+        """Walks the nodes, and stops where one cannot give what it saved."""
+        sure = True
+        for node in order:
+            refused = node.refusal() if sure else None
+            if refused is not None:
+                if refused.kind != "unknown":
+                    return refused
+                sure = False  # whether the pass came further cannot be told
+            if walk.retain is False and node.freed:
+                self.again = True
+            walk.finish(node)
+        return None
+
+    def _failure(self, refused: lifecycle.Refusal) -> tuple[dict[str, Any], str]:
+        """What is to be recorded of a refusal, and PyTorch's message."""
+        number, store = refused.node.number, refused.saved[3]
+        if refused.kind == "freed":
+            return {"kind": "backward-twice", "node": number}, _TWICE
+        assert isinstance(store, Store)
+        self.changed = (store.serial, number)
+        leaf = store.leaf.node.number if store.leaf else None
+        return {"kind": "inplace", "node": number, "saved": refused.saved[0], "leaf": leaf}, _INPLACE
+
+    def _refuse(self, failure: dict[str, Any], message: str, record: dict[str, Any]) -> NoReturn:
+        self.passes.append(Pass(outcome="failed", **record))
+        where = {"place": record["place"], "stack": record["stack"]}
+        self.failures.append(Failure(record["when"], message=message, **where, **failure))
+        raise Refused(failure["kind"], message)
 
     def _behind(self, kind: str, reached: set[GraphNode], maybe: set[GraphNode]) -> frozenset[int] | None:
         """The leaves behind the roots of a `grad`; None where there may be others."""
@@ -283,32 +310,27 @@ class Engine:
         parents = dict.fromkeys(n for node in walked for _, kept, _, _ in node.keeps if kept.needs and (n := kept.edge))
         made = self.node("MulBackward0", parents if create else (), () if create else parents, place, stack)
         made.loops = loops
-        made.saved = ("self",)
+        made.save(("self",))
         made.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
         return made
 
-    def unknown_pass(self, place: Place | None, stack: tuple[Place, ...]) -> None:
-        """A pass of which it cannot be told what it walked."""
+    def unknown_pass(self, roots: Sequence[GraphNode], place: Place | None, stack: tuple[Place, ...]) -> None:
+        """A pass may have run, from roots that may be these: of what it walked, if any, nothing is certain afterwards."""
         self.doubtful = True
         self.needed.update(p.place for p in self.passes if p.retain)
-        self.passes.append(Pass(self.tick(), retain=True, place=place, stack=stack))
+        when = self.tick()
+        self.passes.append(Pass(when, retain=True, place=place, stack=stack))
+        reached, maybe = lifecycle.reach(roots)
+        walked = {*reached, *maybe}
+        for node in walked:
+            node.may_release()
+        self._gather(set(), walked if roots else {leaf.node for leaf in self.leaves}, None, when)
 
     def _doubt_retains(self, dim: set[GraphNode]) -> None:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
         for index, kept in self._retained if dim else ():
             if not dim.isdisjoint(kept):
                 self.needed.add(self.passes[index].place)
-
-    def _spend(self, certain: set[GraphNode], maybe: set[GraphNode], frees: bool, unsure: bool) -> None:
-        for node in certain:
-            if frees and node.leaf is None:
-                self.again = self.again or node.spent is True
-                node.spent = True
-            elif unsure and node.spent is False:
-                node.spent = None
-        for node in maybe:
-            if (frees or unsure) and node.spent is False:
-                node.spent = None
 
     def _gather(
         self,
@@ -322,22 +344,18 @@ class Engine:
         filled = []
         for node in certain:
             if node.leaf and (inputs is None or node.leaf.tensor in inputs):
-                node.leaf.piled = node.leaf.piled or bool(node.leaf.has and node.leaf.applied)
                 filled.append(node.number)
-                known = node.leaf.made if node.leaf.has is not None and not node.leaf.doubt else None
-                node.leaf.made = None if known is None else (*known, when)
-                node.leaf.has = True
+                node.leaf.fill(when)
                 node.leaf.filled = set(self.owners)
-                node.leaf.applied.clear()
-                node.leaf.read = False
                 self._renew(node.leaf, made)
         for node in maybe:
-            if node.leaf:
-                node.leaf.made = None
-                if made is not None:
-                    self._renew(node.leaf, made)
-            if node.leaf and not node.leaf.has:
-                node.leaf.has = None
+            if node.leaf is None:
+                continue
+            if made is not None:
+                self._renew(node.leaf, made)
+            had = node.leaf.has
+            node.leaf.may_fill()
+            if not had:
                 for never in self.never.values():
                     never.discard(node.leaf)
         return tuple(filled)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors, the nodes behind them, and what a pass reaches from those. See NOTE [ Certain and maybe ] of `graph`."""
+"""Tensors and the nodes behind them: those of `autograd.lifecycle`, with what a reading knows of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from ...record import Gradient, Loop, Place
+from ...autograd import lifecycle
+from ...record import Loop, Place
 
-__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "between", "reach", "serials"]
+__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "kept", "serials"]
 
 serials = count()
 """Numbers things that can be changed, by age: see `memo`."""
@@ -50,18 +52,16 @@ class Unknown:
         return found
 
 
-class Store:
+class Store(lifecycle.Version):
     """The memory behind a tensor and its views, with the version that in-place operations move."""
 
-    __slots__ = ("doubt", "leaf", "serial", "version", "writer")
+    __slots__ = ("leaf", "serial")
 
     def __init__(self) -> None:
+        self.count = self.doubt = 0  # spelled out: this runs for every operation
+        self.place = None
         self.serial = next(serials)
-        self.version = 0
-        self.doubt = 0
-        """How many nodes there were when it was last changed, perhaps."""
         self.leaf: Leaf | None = None
-        self.writer: Any = None
 
 
 class Tensor:
@@ -101,26 +101,27 @@ class Refused(Exception):
         self.kind = kind
 
 
-class GraphNode:
-    """One recorded operation."""
+class GraphNode(lifecycle.Node):
+    """One recorded operation, with what is known of it."""
 
     __slots__ = (
-        "given", "keeps", "leaf", "loops", "maybe", "network", "number", "op", "opaque", "parents", "place", "saved", "spent", "stack",
-        "unsure", "vague", "when",
+        "given", "leaf", "loops", "maybe", "network", "opaque", "place", "stack", "unsure", "vague", "when",
     )  # fmt: skip
+    edges: tuple[tuple[GraphNode, int], ...]
+    maybe: tuple[GraphNode, ...]
 
     def __init__(self, number: int, op: str, parents: tuple[GraphNode, ...], maybe: tuple[GraphNode, ...]) -> None:
+        # Spelled out rather than left to the base class: this runs for every operation.
+        self.name_ = op
+        self.edges = tuple([(p, 0) for p in parents]) if parents else ()
         self.number = number
-        self.op = op
-        self.parents = parents
+        self.saved = ()
+        self.freed_by = None
         self.maybe = maybe
-        self.saved: tuple[str, ...] = ()
-        self.keeps: tuple[tuple[str, Tensor, Store, int], ...] = ()
         self.place: Place | None = None
         self.stack: tuple[Place, ...] = ()
         self.when = -1
         self.leaf: Leaf | None = None
-        self.spent: bool | None = False
         self.opaque = False
         self.loops: tuple[Loop, ...] = ()
         self.given: Unknown | None = None
@@ -128,27 +129,53 @@ class GraphNode:
         self.network = False
         """Whether that value is a network for certain."""
         self.vague = False
-        """Whether it is not known if it saves anything."""
-        self.unsure: frozenset[str] = frozenset()
+        self.unsure = frozenset()
         """What it may have saved: only where an unknown value requires a gradient."""
 
+    @property
+    def parents(self) -> tuple[GraphNode, ...]:
+        """The nodes that its edges lead to."""
+        return tuple([n for n, _ in self.edges])
 
-class Leaf:
+    def connect(self, parents: Iterable[GraphNode], maybe: tuple[GraphNode, ...] = ()) -> None:
+        """More is known now of where it comes from."""
+        self.edges, self.maybe = tuple([(p, 0) for p in parents]), maybe
+
+    def save(self, names: Iterable[str], tensors: Iterable[tuple[str, Tensor]] = ()) -> None:
+        """What it saves, by name, and the tensors of them that are known."""
+        known: dict[str, list[lifecycle.Saved]] = {}
+        for name, tensor in tensors:
+            known.setdefault(name, []).append(kept(name, tensor, tensor.store))
+        self.saved = [e for n in names for e in known.get(n) or [(n, lifecycle.INPUT, None, None, 0, None)]]
+
+    @property
+    def keeps(self) -> list[tuple[str, Tensor, Store, int]]:
+        """The tensors that it saved and that are known: name, tensor, its memory, and the version of that."""
+        return [(e[0], e[2], e[3], e[4]) for e in self.saved if e[2] is not None and isinstance(e[3], Store)]
+
+    def drop(self) -> None:
+        """A reading holds no memory: what was saved can be looked at afterwards."""
+
+
+def kept(name: str, tensor: Tensor, store: Store) -> lifecycle.Saved:
+    """A saved tensor."""
+    return name, lifecycle.INPUT, tensor, store, store.count, None
+
+
+class Leaf(lifecycle.Leaf):
     """A tensor that gathers gradients, and the state of its gradient."""
 
     __slots__ = (
-        "_whole", "applied", "cleared", "doubt", "filled", "grad", "has", "made", "name", "node", "piled",
-        "read", "stands", "store", "tensor",
+        "_whole", "applied", "cleared", "doubt", "filled", "grad", "name", "node", "piled", "read",
+        "stands", "store", "tensor",
     )  # fmt: skip
 
     def __init__(self, node: GraphNode, name: str, tensor: Tensor) -> None:
+        super().__init__()
         self.node = node
         self.name = name
         self.tensor = tensor
         self.store = tensor.store
-        self.has: bool | None = False
-        self.made: Gradient | None = ()
-        """The passes whose contributions are in its gradient: see `record.event`."""
         self.applied: set[int] = set()
         """Identities of the optimizers whose step has applied the gradient that is there now."""
         self.filled: set[int] = set()
@@ -165,41 +192,22 @@ class Leaf:
         self.stands = False
         """Whether it stands for the parameters of a network that is not read."""
 
+    def clear(self) -> None:
+        """It was set to None, or to zero."""
+        super().clear()
+        self.grad, self.piled, self.read = None, False, False
+        self.applied.clear()
+
+    def fill(self, when: int) -> None:
+        """A pass has added to it."""
+        self.piled = self.piled or bool(self.has and self.applied)
+        if self.doubt:
+            self.made = None
+        super().fill(when)
+        self.applied.clear()
+        self.read = False
+
     def rename(self, name: str) -> None:
         """Gives it the name by which the program reaches it: `model.fc.weight`; the first one stays."""
         if not self._whole:
             self.name, self._whole = name, True
-
-
-def reach(nodes: list[GraphNode]) -> tuple[set[GraphNode], set[GraphNode]]:
-    """What a pass from some nodes walks for certain, and what it may walk."""
-    certain: set[GraphNode] = set()
-    doubtful: list[GraphNode] = []
-    todo = list(nodes)
-    while todo:
-        node = todo.pop()
-        if node in certain:
-            continue
-        certain.add(node)
-        todo.extend(node.parents)
-        if not node.parents and len(node.maybe) == 1 and not node.opaque:
-            todo.extend(node.maybe)  # NOTE [ Certain and maybe ] 3
-        else:
-            doubtful.extend(node.maybe)
-    maybe: set[GraphNode] = set()
-    while doubtful:
-        node = doubtful.pop()
-        if node not in maybe and node not in certain:
-            maybe.add(node)
-            doubtful.extend(node.parents)
-            doubtful.extend(node.maybe)
-    return certain, maybe
-
-
-def between(certain: set[GraphNode], goals: list[GraphNode]) -> set[GraphNode]:
-    """The nodes on a path to one of the goals."""
-    found = {g for g in goals if g in certain}
-    for node in sorted(certain, key=lambda n: n.number):
-        if node not in found and any(p in found for p in node.parents):
-            found.add(node)
-    return found

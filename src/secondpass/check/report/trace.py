@@ -31,8 +31,8 @@ def _terms(node: GraphNode) -> tuple[int, ...]:
     todo = [node]
     while todo and len(found) < _TERMS:
         here = todo.pop()
-        found += [p.number for p in here.parents]
-        todo.extend(p for p in here.parents if p.place == node.place)
+        found += [p.number for p, _ in here.edges]
+        todo.extend([p for p, _ in here.edges if p.place == node.place])
     return tuple(found)
 
 
@@ -82,13 +82,13 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
     nodes = {
         n.number: Node(
             n.number,
-            n.op,
-            tuple(p.number for p in n.parents),
-            n.saved,
+            n.name_,
+            tuple([p.number for p, _ in n.edges]),
+            n.saves,
             place=n.place,
             stack=n.stack,
             when=n.when,
-            freed=None if n.opaque or n.vague else n.spent,
+            freed=None if n.opaque or n.vague else n.freed and n.freed_by not in engine.broken,
             loops=n.loops,
             again=again.get(n.number),
         )

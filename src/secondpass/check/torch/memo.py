@@ -130,13 +130,13 @@ def _summary(root: GraphNode, start: int, values: list[Any]) -> _Kept | None:
             speaks = max(speaks, node, key=_weight)
             todo.extend(node.parents)
             for name, tensor, store, version in node.keeps:
-                if store.doubt > node.number or store.version != version:
+                if store.doubt > node.number or store.count != version:
                     return None
                 if id(store) in stores:
                     saves[id(store)] = (name, stores[id(store)])
                 elif store.leaf is not None:
                     saves[id(store)] = (name, tensor)
-    return _Kept(root, speaks.op, list(leaves.values()), sorted(inputs), list(saves.values()))
+    return _Kept(root, speaks.name_, list(leaves.values()), sorted(inputs), list(saves.values()))
 
 
 def _weight(node: GraphNode) -> tuple[bool, bool, int]:
@@ -149,7 +149,6 @@ def _again(m: Machine, kept: _Kept, values: list[Any]) -> Tensor:
     inner = kept.node.stack[: max(0, len(kept.node.stack) - len(own))]
     node = m.engine.node(kept.op, certain, maybe, kept.node.place, (*inner, *own))
     node.loops = m.loops()
-    node.saved = kept.node.saved or ("self",)
-    saved = ((name, values[t] if isinstance(t, int) else t) for name, t in kept.saves)
-    node.keeps = tuple((name, t, t.store, t.store.version) for name, t in saved)
+    saved = [(name, values[t] if isinstance(t, int) else t) for name, t in kept.saves]
+    node.save(dict.fromkeys((*(kept.node.saves or ("self",)), *(name for name, _ in saved))), saved)
     return Tensor(needs, node)

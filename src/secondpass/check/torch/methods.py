@@ -75,7 +75,7 @@ def base_name(node: ast.AST | None) -> str:
 def _rank(tensor: Tensor) -> Unknown:
     """How many dimensions it has: what one statement makes has as many every time."""
     node = tensor.node
-    made = (node.op, str(node.place)) if node is not None and node.place is not None else id(tensor)
+    made = (node.name_, str(node.place)) if node is not None and node.place is not None else id(tensor)
     return Unknown(("rank", made), plain=True)
 
 
@@ -281,7 +281,7 @@ def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, A
     node = m.engine.node(f"{cls.name}Backward", certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
     text = ast.dump(found[0].node)
-    node.saved = ("saved_tensors",) if "save_for_backward" in text else ()
+    node.save(("saved_tensors",) if "save_for_backward" in text else ())
     made = Tensor(needs, node)
     returned = [n for n in ast.walk(found[0].node) if isinstance(n, ast.Return)]
     if returned and all(isinstance(r.value, ast.Tuple) for r in returned):

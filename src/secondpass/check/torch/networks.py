@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...autograd.lifecycle import reach
 from ..interpreter.machine import Machine
-from ..interpreter.nodes import GraphNode, reach
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Function, List, Native, Object, Tensor, Unknown
 from .edges import edges, flatten
 from .methods import is_method
@@ -97,10 +98,9 @@ def part(m: Machine, value: Unknown) -> GraphNode | None:
 
 def _save(node: GraphNode, weight: Tensor) -> None:
     node.network = True
-    node.saved = ("weight",)
-    node.keeps = (("weight", weight, weight.store, weight.store.version),)
+    node.save(("weight",), [("weight", weight)])
     if all(p.leaf is not None for p in node.parents):
-        node.unsure = frozenset(node.saved)
+        node.unsure = frozenset({"weight"})
 
 
 def establish(m: Machine, roots: list[Tensor]) -> None:
@@ -116,10 +116,10 @@ def establish(m: Machine, roots: list[Tensor]) -> None:
         assert weight.leaf is not None
         for each in (*behind, *_alike(m, given, behind)):
             each.opaque, each.network = False, True
-            if each.op == _PART:
-                each.parents, each.maybe = each.maybe, ()
+            if each.name_ == _PART:
+                each.connect(each.maybe)
             else:
-                each.parents, each.maybe = (weight.leaf.node, *each.maybe), ()
+                each.connect((weight.leaf.node, *each.maybe))
                 _save(each, weight)
 
 

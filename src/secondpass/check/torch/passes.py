@@ -7,7 +7,6 @@ from typing import Any
 
 from ..interpreter.loops import at_least, iterate
 from ..interpreter.machine import Machine, Raised
-from ..interpreter.nodes import reach
 from ..interpreter.values import Tensor, Unknown
 from .hooks import after_pass
 from .sight import look
@@ -97,10 +96,4 @@ def maybe_backward(m: Machine, roots: list[Any]) -> None:
     """A pass that may run, from roots that may be these: whatever it could have walked is in doubt afterwards."""
     nodes = [r.node for r in roots if getattr(r, "node", None) is not None]
     m.visit()
-    m.engine.unknown_pass(m.place(), m.stack())
-    if nodes:
-        certain, maybe = reach(nodes)
-        m.engine._spend(set(), certain | maybe, True, True)
-        m.engine._gather(set(), certain | maybe, None, m.engine.clock - 1)
-        return
-    m.engine._gather(set(), {leaf.node for leaf in m.engine.leaves}, None, m.engine.clock - 1)
+    m.engine.unknown_pass(nodes, m.place(), m.stack())

@@ -37,7 +37,7 @@ class _Look:
     def value(self, value: Any, path: Path, function: str, depth: int) -> None:
         if isinstance(value, (Tensor, Unknown)):
             if value.node is not None and (_gave(value) if isinstance(value, Unknown) else value.needs is not False):
-                self.found.append(Binding(self.when, path, value.node.number, value.node.spent, function))
+                self.found.append(Binding(self.when, path, value.node.number, value.node.freed, function))
             return
         if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
             return

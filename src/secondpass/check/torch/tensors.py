@@ -9,7 +9,7 @@ from typing import Any
 from ...autograd.ops import Op
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
-from ..interpreter.nodes import GraphNode
+from ..interpreter.nodes import GraphNode, kept
 from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
 from .meant import meant
@@ -121,28 +121,38 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     node.loops = m.loops()
     if m.short and _repeats(node):
         at_least(m, 8)  # a sum that is built from itself
-    names = {n for n in inputs if may_need(inputs[n])}
-    sure = {n for n in inputs if does_need(inputs[n])}
-    node.saved = op.saved(names) if op.edges else ()
-    alone = [sure] if sure else [{n} for n in names]
-    node.vague = bool(node.saved) and not all(op.saved(s) for s in alone)
-    certainly = set(node.saved).intersection(*(op.saved(s) for s in alone))
-    node.unsure = frozenset(node.saved) - certainly
+    names = tuple([n for n, v in inputs.items() if may_need(v)])
+    sure = tuple([n for n in names if does_need(inputs[n])])
+    key = (op.name, op.node, names, sure)
+    saved, node.vague, node.unsure = _SAVING.get(key) or _SAVING.setdefault(key, _saving(op, names, sure))
     made = _result(op, node, needs, first)
-    node.keeps = tuple(_kept(op, node.saved, inputs, made))
+    if saved:
+        node.save(saved, _kept(op, saved, inputs, made))
     return made
+
+
+_SAVING: dict[Any, tuple[tuple[str, ...], bool, frozenset[str]]] = {}
+"""What `_saving` said, by row and inputs."""
+
+
+def _saving(op: Op, may: tuple[str, ...], sure: tuple[str, ...]) -> tuple[tuple[str, ...], bool, frozenset[str]]:
+    """What a node saves if these inputs may need a gradient and those do; whether it is not known that it saves anything;
+    and which of it, it may not save."""
+    saved = op.saved(may)
+    alone = [op.saved(s) for s in ([sure] if sure else [(n,) for n in may])]
+    return saved, bool(saved) and not all(alone), frozenset(saved).difference(set(saved).intersection(*alone))
 
 
 def _repeats(node: GraphNode) -> bool:
     """Whether an operation takes in what the same one gave in an earlier turn, over no other statement."""
-    todo = [p for p in node.parents if p.place is node.place]
+    todo = [p for p, _ in node.edges if p.place is node.place]
     while todo:
         parent = todo.pop()
         if parent.loops != node.loops:
-            if parent.op == node.op:
+            if parent.name_ == node.name_:
                 return True
         else:
-            todo.extend(p for p in parent.parents if p.place is node.place)
+            todo.extend([p for p, _ in parent.edges if p.place is node.place])
     return False
 
 
@@ -155,7 +165,7 @@ def _kept(op: Op, saved: tuple[str, ...], inputs: dict[str, Any], made: Any) -> 
                 continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Tensor):
-                yield name, item, item.store, item.store.version
+                yield name, item
 
 
 def _result(op: Op, node: GraphNode | None, needs: bool | None, first: Tensor | None) -> Any:
@@ -217,11 +227,11 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         return tensor
     made: Any = None
     if records and needs is not False and name != "zero":
-        store.version += 1
+        store.count += 1
         before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
-        before.store.version = store.version - 1
+        before.store.count = store.count - 1
         made = operate(m, name, [before, *args], {})
-        store.version -= 1
+        store.count -= 1
     if m.engine.write(tensor, target, how, m.place()):
         at_least(m, 5)
     if isinstance(made, Tensor) and made.node is not None:
@@ -236,9 +246,7 @@ def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
     node = made.node
     assert node is not None
     # What was saved of the result is the changed memory itself, at the version after the change.
-    node.keeps = tuple(
-        (label, kept, store, store.version) if kept is made else (label, kept, s, v) for label, kept, s, v in node.keeps
-    )
+    node.saved = [kept(e[0], made, store) if e[2] is made else e for e in node.saved]
     base = tensor.base
     if base is not None:
         parents = [n for n in (node, base.node) if n is not None]

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test prove faults bench lint docs clean help
+.PHONY: demo test prove faults bench lint docs page clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -39,5 +39,8 @@ lint: $(STAMP) ## style, and strict types where the facts are
 docs: $(STAMP) ## the site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+page: ## the page that `secondpass see` writes, from web/ (needs node 20 and npm; what it makes is committed)
+	cd web && npm ci --silent && npm run --silent build
+
 clean: ## forget what was made
-	rm -rf $(VENV) .faults site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .faults site web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -5,7 +5,8 @@
 
 NOTE [ Nothing in the data can become markup ]
 1. The data are JSON inside a script element that no browser runs (its type is `application/json`). `<`, `>` and `&` are
-   written as escapes, so nothing in them can end that element or begin a comment; all else is ASCII.
+   written as escapes, so nothing in them can end that element or begin a comment; all else is ASCII. Characters that turn
+   the direction of writing are shown by their numbers: a line of source must not read as another.
 2. The page turns data into text nodes and pixels only; its policy (a meta element) lets no other script run and nothing load.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
@@ -24,12 +26,13 @@ __all__ = ["SCHEMA", "html", "write"]
 
 SCHEMA = "secondpass-page/1"
 MARKER = "<!--data-->"
-ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+# Every escape of JSON, so that the second half of an escaped backslash is not taken for the beginning of another.
+TURNING = re.compile(r"\\(?:u(202[a-e]|206[6-9]|200[ef]|061c)|.)")
 
 
 def html(data: Mapping[str, Any]) -> str:
-    """The page with these data, as text. They are described in `docs/see.md`; parts that are not there stay empty."""
-    template = (files(__package__) / "page.html").read_text(encoding="utf-8")
+    """The page with these data, as text. They are described in `docs/page.md`; parts that are not there stay empty."""
+    template = (files("secondpass.see") / "page.html").read_text(encoding="utf-8")
     before, after = template.split(MARKER)
     return f'{before}<script type="application/json" id="data">{_escaped({"schema": SCHEMA, **data})}</script>{after}'
 
@@ -59,7 +62,8 @@ def _escaped(data: Mapping[str, Any]) -> str:
         text = json.dumps(data, allow_nan=False, default=str, separators=(",", ":"))
     except ValueError:  # nan and inf are no JSON: what is not a number is not known
         text = json.dumps(_finite(data), allow_nan=False, default=str, separators=(",", ":"))
-    return text.translate(ESCAPES)
+    text = TURNING.sub(lambda found: rf"\\u{found[1]}" if found[1] else found[0], text)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _finite(value: Any) -> Any:

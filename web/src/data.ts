@@ -1,0 +1,268 @@
+// What Python writes into the page, and what is derived from it once. The other side: secondpass/see.
+
+export interface Place {
+  file: string
+  line: number
+  function?: string
+  cell?: number | string | null
+}
+
+export interface Proof {
+  status: 'proven' | 'refuted' | 'not run'
+  detail?: string
+}
+
+export interface Remedy {
+  kind: string
+  title: string
+  safe: boolean
+  why: string
+  diff: string
+  proof: Proof | null
+}
+
+export interface Evidence {
+  what: string
+  text: string
+  place?: Place | null
+  iteration?: number | number[] | null
+  label?: string
+  when?: number
+}
+
+export interface Finding {
+  code: string
+  cause: string
+  severity: string
+  message: string
+  carrier: { name: string; kind: string } | null
+  built: Place | null
+  freed: Place | null
+  used: Place | null
+  failed: Place | null
+  evidence: Evidence[]
+  remedies: Remedy[]
+  facts?: Record<string, unknown>
+  label?: string
+}
+
+export interface Pass {
+  id: number
+  kind: string
+  at: number
+  place: Place | null
+  iteration: number[]
+  walked: number | null
+  freed: number | null
+  retain: boolean
+  create: boolean
+  outcome: string
+  roots: string[]
+}
+
+export interface Step {
+  id: number
+  at: number
+  place: Place | null
+  optimizer: string
+  moved: number | null
+}
+
+export interface Graph {
+  id: number
+  name: string
+  built: number
+  place: Place | null
+  iteration: number[]
+  nodes: number | null
+  bytes: number | null
+  freed: number | null
+  freed_by: number | null
+  held_by: string | null
+  cause: string | null
+}
+
+export interface Reuse {
+  pass: number
+  graph: number
+  cause: string | null
+}
+
+export type Split = 'module' | 'line' | 'op'
+
+export interface Sample {
+  at: number
+  bytes: number
+  module: Record<string, number>
+  line: Record<string, number>
+  op: Record<string, number>
+  useless: Record<string, number>
+}
+
+export interface GraphNode {
+  id: number
+  op: string
+  place: Place | null
+  module: string | null
+  statement: string | null
+  bytes: number | null
+  state: string
+  boundary: boolean
+  carrier: string | null
+  /** Of a leaf: the parameter's name, where it is known. */
+  name?: string | null
+}
+
+export interface Picture {
+  pass: number | null
+  nodes: GraphNode[]
+  edges: [number, number][]
+}
+
+export interface Row {
+  bytes: number
+  kind: string
+  dtype: string
+  shape: number[]
+  device: string
+  op: string
+  slot: string
+  place: Place | null
+  module: string | null
+  iteration: number[] | null
+  state: string
+  freed_by: number | null
+  holder: string | null
+  region: string | null
+  at: number
+}
+
+export interface Data {
+  schema: string
+  tool: { version: string }
+  program: {
+    file: string
+    args: string[]
+    status: number | null
+    torch: string | null
+    device: string | null
+    error: string | null
+    rank: number | null
+  }
+  sources: Record<string, string>
+  findings: Finding[]
+  passes: Pass[]
+  steps: Step[]
+  graphs: Graph[]
+  reuses: Reuse[]
+  at: 'order' | 'seconds'
+  memory: Sample[]
+  graph: Picture | null
+  ledger: Row[]
+}
+
+const SCHEMA = 'secondpass-page/1'
+
+/** The data of the page, with empty parts where nothing was seen; a sentence if there are none. */
+function read(): Data | string {
+  const element = document.getElementById('data')
+  if (!element?.textContent) return 'There are no data in this page: it is the template that secondpass writes pages from.'
+  let raw: Partial<Data>
+  try {
+    raw = JSON.parse(element.textContent) as Partial<Data>
+  } catch (error) {
+    return `The data of this page cannot be read (${error instanceof Error ? error.message : 'not JSON'}). Was the file cut short?`
+  }
+  if (raw.schema !== SCHEMA) return `This page reads ${SCHEMA}, and its data are ${String(raw.schema)}.`
+  const order = <T extends { at: number }>(items: T[] | undefined) => [...(items ?? [])].sort((a, b) => a.at - b.at)
+  return {
+    schema: raw.schema,
+    tool: raw.tool ?? { version: '' },
+    program: {
+      ...{ file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
+      ...raw.program,
+    },
+    sources: raw.sources ?? {},
+    findings: (raw.findings ?? []).map((finding) => ({
+      ...finding,
+      evidence: finding.evidence ?? [],
+      remedies: finding.remedies ?? [],
+    })),
+    passes: order(raw.passes),
+    steps: order(raw.steps),
+    graphs: [...(raw.graphs ?? [])].sort((a, b) => a.built - b.built),
+    reuses: raw.reuses ?? [],
+    at: raw.at ?? 'order',
+    memory: order(raw.memory),
+    graph: raw.graph?.nodes?.length ? raw.graph : null,
+    ledger: raw.ledger ?? [],
+  }
+}
+
+const answer = read()
+/** Why there is nothing to show; null when there is. */
+export const trouble: string | null = typeof answer === 'string' ? answer : null
+export const data: Data = typeof answer === 'string' ? EMPTY() : answer
+
+function EMPTY(): Data {
+  return {
+    schema: SCHEMA,
+    tool: { version: '' },
+    program: { file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
+    sources: {},
+    findings: [],
+    passes: [],
+    steps: [],
+    graphs: [],
+    reuses: [],
+    at: 'order',
+    memory: [],
+    graph: null,
+    ledger: [],
+  }
+}
+
+export const passById = new Map(data.passes.map((pass) => [pass.id, pass]))
+export const graphById = new Map(data.graphs.map((graph) => [graph.id, graph]))
+
+/** The first and the last moment of anything. */
+export const moments: [number, number] = (() => {
+  let low = Infinity
+  let high = -Infinity
+  const see = (at: number | null) => {
+    if (at === null || !Number.isFinite(at)) return
+    low = Math.min(low, at)
+    high = Math.max(high, at)
+  }
+  for (const item of [...data.passes, ...data.steps, ...data.memory]) see(item.at)
+  for (const graph of data.graphs) (see(graph.built), see(graph.freed))
+  if (low > high) return [0, 1]
+  return low === high ? [low - 0.5, high + 0.5] : [low, high]
+})()
+
+/** The finding that tells of a cause, by its code. */
+export function findingOf(code: string | null): number {
+  return code === null ? -1 : data.findings.findIndex((finding) => finding.code === code)
+}
+
+export interface Band {
+  label: string
+  from: number
+  to: number
+}
+
+/** The iterations along the axis: each from the first thing seen in it to the first of the next. */
+export const bands: Band[] = (() => {
+  const starts = new Map<number, number>()
+  const see = (iteration: number[] | null, at: number) => {
+    if (iteration?.length) starts.set(iteration[0], Math.min(starts.get(iteration[0]) ?? Infinity, at))
+  }
+  for (const graph of data.graphs) see(graph.iteration, graph.built)
+  for (const pass of data.passes) see(pass.iteration, pass.at)
+  const sorted = [...starts].sort((a, b) => a[1] - b[1])
+  return sorted.map(([number, from], index) => ({
+    label: String(number),
+    from,
+    to: index + 1 < sorted.length ? sorted[index + 1][1] : Infinity,
+  }))
+})()

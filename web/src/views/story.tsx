@@ -1,0 +1,289 @@
+// Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
+import { useState } from 'preact/hooks'
+import { data, type Evidence, type Finding, type Place, type Remedy } from '../data'
+import { bytes, iterationText, keyOf, many, placeText } from '../format'
+import { causeColour } from '../palette'
+import { Diff, Source, type Mark } from '../parts/source'
+import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
+import { lit, matches, searching, view } from '../state'
+
+const ROLES = [
+  ['built', 'Built'],
+  ['freed', 'Freed'],
+  ['used', 'Used again'],
+] as const
+
+export const haystacks = data.findings.map((finding) =>
+  [
+    finding.code,
+    finding.cause,
+    finding.message,
+    finding.carrier?.name ?? '',
+    ...[finding.built, finding.freed, finding.used, finding.failed].map((place) => (place ? placeText(place) : '')),
+    ...finding.remedies.map((remedy) => `${remedy.kind} ${remedy.title} ${remedy.diff}`),
+  ]
+    .join(' ')
+    .toLowerCase(),
+)
+
+export function Story() {
+  const shown = data.findings.map((finding, index) => [finding, index] as const).filter(([, index]) => matches(haystacks[index]))
+  return (
+    <div class="story">
+      <Summary />
+      {data.program.error && (
+        <p class="exception" role="note">
+          {data.program.error}
+        </p>
+      )}
+      {data.findings.length === 0 && (
+        <Empty title="Nothing to report">
+          {data.passes.length
+            ? 'Every pass that was seen had a graph of its own, and every graph was freed in time.'
+            : 'No backward pass was seen: the program ended before its first one, or nothing was watched.'}
+        </Empty>
+      )}
+      {searching.value && shown.length === 0 && data.findings.length > 0 && <Empty title="No finding has these words" />}
+      {shown.map(([finding, index]) => (
+        <Card key={index} finding={finding} index={index} />
+      ))}
+    </div>
+  )
+}
+
+function Summary() {
+  const peak = data.memory.reduce((most, sample) => Math.max(most, sample.bytes), 0)
+  const alive = data.graphs.filter((graph) => graph.freed === null).length
+  const failed = data.passes.filter((pass) => pass.outcome === 'failed').length
+  const facts: [string, string][] = [
+    [String(data.findings.length), data.findings.length === 1 ? 'finding' : 'findings'],
+    [data.passes.length.toLocaleString('en-US'), failed ? `passes, ${failed} failed` : 'passes'],
+    [data.steps.length.toLocaleString('en-US'), 'optimizer steps'],
+  ]
+  if (data.graphs.length) facts.push([alive.toLocaleString('en-US'), 'graphs alive at the end'])
+  if (peak) facts.push([bytes(peak), 'saved at the peak'])
+  return (
+    <dl class="summary">
+      {facts.map(([value, label]) => (
+        <div key={label}>
+          <dd>{value}</dd>
+          <dt>{label}</dt>
+        </div>
+      ))}
+      <Spark />
+    </dl>
+  )
+}
+
+/** Memory at a glance: does it grow? */
+function Spark() {
+  const samples = data.memory
+  if (samples.length < 3) return null
+  const from = samples[0].at
+  const size = samples[samples.length - 1].at - from || 1
+  const most = samples.reduce((top, sample) => Math.max(top, sample.bytes), 1)
+  const every = Math.max(1, Math.floor(samples.length / 400))
+  const points = samples
+    .filter((_, index) => index % every === 0)
+    .map((sample) => `${(((sample.at - from) / size) * 190).toFixed(1)},${(43 - (sample.bytes / most) * 41).toFixed(1)}`)
+    .join(' ')
+  return (
+    <button type="button" class="spark" title="Saved bytes over time" aria-label="Saved bytes over time: open Memory" onClick={() => (view.value = 'memory')}>
+      <svg viewBox="0 0 190 44" aria-hidden="true">
+        <polyline points={`0,43 ${points} 190,43`} fill="currentColor" opacity="0.14" />
+        <polyline points={points} fill="none" stroke="currentColor" stroke-width="1.5" />
+      </svg>
+    </button>
+  )
+}
+
+function Card({ finding, index }: { finding: Finding; index: number }) {
+  const marks = marksOf(finding)
+  const timeline = finding.evidence.filter((item) => item.what === 'pass' || item.what === 'step')
+  const other = finding.evidence.filter((item) => !timeline.includes(item))
+  const [first, ...rest] = finding.remedies
+  const steps = ROLES.filter(([role]) => finding[role])
+  return (
+    <article class="finding" id={`finding-${index}`} aria-labelledby={`title-${index}`}>
+      <header>
+        <p class="eyebrow">
+          <span class="dot" style={{ background: causeColour(finding.code) ?? '' }} />
+          <span class="code">{finding.code}</span> {finding.cause}
+          <span class={`badge ${finding.severity}`}>{finding.severity}</span>
+        </p>
+        <h2 id={`title-${index}`}>
+          <Prose text={finding.message} />
+        </h2>
+      </header>
+
+      {steps.length > 0 && <ol class="places">
+        {steps.map(([role, label]) => (
+          <PlaceStep key={role} role={role} label={label} place={finding[role]!} finding={finding} />
+        ))}
+      </ol>}
+
+      <div class="columns">
+        <section>
+          <h3>Where</h3>
+          <Source marks={marks} />
+          {timeline.length > 0 && <Passes items={timeline} />}
+          {other.length > 0 && (
+            <ul class="evidence">
+              {other.map((item, at) => (
+                <li key={at} {...lightOn(item.place)}>
+                  <Prose text={String(item.text)} /> {item.place && <PlaceLink place={item.place} />}
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+        <section>
+          <h3>What to change</h3>
+          {first ? <RemedyCard remedy={first} /> : <p class="muted">No change is proposed: what to do depends on what was meant.</p>}
+          {rest.length > 0 && (
+            <details>
+              <summary>{many(rest.length, 'other way', 'other ways')}</summary>
+              {rest.map((remedy, at) => (
+                <RemedyCard key={at} remedy={remedy} />
+              ))}
+            </details>
+          )}
+          {finding.label && (
+            <details>
+              <summary>As the terminal showed it</summary>
+              <pre class="terminal" tabIndex={0}>
+                {finding.label}
+              </pre>
+            </details>
+          )}
+        </section>
+      </div>
+      <p class="more">
+        {data.graphs.length > 0 && (
+          <button type="button" class="quiet" onClick={() => (view.value = 'life')}>
+            See it in Life
+          </button>
+        )}
+        {data.graph && (
+          <button type="button" class="quiet" onClick={() => (view.value = 'graph')}>
+            See the graph
+          </button>
+        )}
+        <span class="muted">
+          <code>secondpass explain {finding.cause}</code>
+        </span>
+      </p>
+    </article>
+  )
+}
+
+function iterationOf(finding: Finding, role: string): string {
+  const value = finding.facts?.[`${role}_iteration`]
+  const text = iterationText(value as number | number[] | null | undefined)
+  return text ? `in iteration ${text}` : ''
+}
+
+function marksOf(finding: Finding): Mark[] {
+  const marks: Mark[] = []
+  const words = { built: 'built', freed: 'freed', used: finding.severity === 'error' ? 'needed again' : 'used again' }
+  for (const role of ['built', 'freed', 'used'] as const) {
+    const place = finding[role]
+    if (place) marks.push({ role, place, note: `${words[role]} ${iterationOf(finding, role)}`.trim() })
+  }
+  const failed = finding.failed
+  if (failed && !marks.some((mark) => keyOf(mark.place) === keyOf(failed))) {
+    marks.push({ role: 'failed', place: failed, note: marks.length || finding.severity === 'error' ? 'failed' : 'here' })
+  }
+  return marks
+}
+
+function PlaceStep(props: { role: string; label: string; place: Place; finding: Finding }) {
+  const { role, label, place, finding } = props
+  const line = data.sources[place.file]?.split('\n')[place.line - 1]?.trim()
+  return (
+    <li class={`${role}${lit.value === keyOf(place) ? ' lit' : ''}`} {...lightOn(place)}>
+      <span class="what">
+        {label} <span class="muted">{iterationOf(finding, role)}</span>
+      </span>
+      {line && <code class="statement">{line}</code>}
+      <PlaceLink place={place} />
+    </li>
+  )
+}
+
+function Passes({ items }: { items: Evidence[] }) {
+  let before = ''
+  return (
+    <table class="passes">
+      <caption>Passes and steps, in order</caption>
+      <tbody>
+        {items.map((item, index) => {
+          const iteration = iterationText(item.iteration)
+          const again = iteration === before || !iteration
+          if (iteration) before = iteration
+          return (
+            <tr key={index} class={`${item.label ?? ''}${item.place && lit.value === keyOf(item.place) ? ' lit' : ''}`} {...lightOn(item.place)}>
+              <td class="muted">{again ? '' : `iteration ${iteration}`}</td>
+              <td>
+                <code>{item.text}</code>
+              </td>
+              <td>{item.place && <PlaceLink place={item.place}>line {item.place.line}</PlaceLink>}</td>
+              <td>{item.label && <span class={`outcome ${item.label}`}>{item.label}</span>}</td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}
+
+function RemedyCard({ remedy }: { remedy: Remedy }) {
+  return (
+    <div class="remedy">
+      <h4>
+        <Prose text={remedy.title.charAt(0).toUpperCase() + remedy.title.slice(1)} />
+      </h4>
+      <p class="badges">
+        <span class={`badge ${remedy.safe ? 'safe' : 'unsafe'}`} title={remedy.safe ? 'It cannot change what a right program computes' : 'Right only if it is what you mean'}>
+          {remedy.safe ? 'safe' : 'your call'}
+        </span>
+        {remedy.proof && (
+          <span class={`badge ${remedy.proof.status.replace(' ', '-')}`} title={remedy.proof.detail ?? ''}>
+            {remedy.proof.status}
+          </span>
+        )}
+        <span class="muted">{remedy.kind}</span>
+      </p>
+      {remedy.why && (
+        <p>
+          <Prose text={remedy.why} />
+        </p>
+      )}
+      {remedy.diff && (
+        <>
+          <Diff text={remedy.diff} />
+          <CopyButton text={remedy.diff} />
+        </>
+      )}
+      {remedy.proof?.detail && <p class="muted small">{remedy.proof.detail}</p>}
+    </div>
+  )
+}
+
+function CopyButton({ text }: { text: string }) {
+  const [done, setDone] = useState('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setDone('Copied')
+    } catch {
+      setDone('Your browser does not allow it here')
+    }
+    setTimeout(() => setDone(''), 2000)
+  }
+  return (
+    <button type="button" class="quiet copy" onClick={copy}>
+      {done || 'Copy the patch'}
+    </button>
+  )
+}

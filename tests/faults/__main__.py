@@ -22,7 +22,7 @@ from .measure import TOOLS, answer, as_json, command_tool, judge
 from .operators import operators
 from .pool import ROOT, Cache, Pool, Worker
 from .program import Program, load
-from .table import Row, markdown, totals
+from .table import Row, lost, markdown, totals
 from .variants import VARIANTS, vary
 
 HOSTS = Path(__file__).parent / "hosts"
@@ -61,6 +61,8 @@ def main(words: list[str] | None = None) -> int:
     open_ = [r for r in rows if not r[0].sealed]
     closed = [r for r in rows if r[0].sealed]
     text = markdown(open_, "Open part") + "\n" + markdown(closed, "Sealed part")
+    if "run" in tools:
+        text += "\n" + lost(open_, "Open part") + "\n" + lost(closed, "Sealed part")
     if varied:
         text += "\n" + _survival(varied, rows)
     print(text)

@@ -6,10 +6,11 @@ Nothing is taken on trust: a mutant counts only if a plain run shows its fault, 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,17 @@ def numbers(out: str) -> list[float] | None:
         return [float(x) for x in lines[-1].split()[1:]] if lines else None
     except ValueError:
         return None
+
+
+def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]]:
+    """Places as lines, and as the first lines of the statements that they are in: a statement may go over several lines."""
+    found = {(file, line) for file, line in places}
+    for file, line in list(found):
+        for node in ast.walk(ast.parse(program.files.get(file, ""))):
+            simple = isinstance(node, ast.stmt) and not hasattr(node, "body")
+            if simple and node.lineno <= line <= (node.end_lineno or node.lineno):
+                found.add((file, node.lineno))
+    return sorted(found)
 
 
 def close(a: list[float] | None, b: list[float] | None) -> bool:
@@ -217,9 +229,9 @@ class Corpus:
             "cause": [mutant.cause, *change.also] if change.also else mutant.cause,
             "error": seen.get("met", error) if swallowed else error,
             "carrier": sorted(names),
-            "built": sorted({tuple(p) for p in (*built, *(mutant.lines.get("built", ())))}),
-            "freed": sorted({tuple(p) for p in freed}),
-            "failed": sorted({tuple(p) for p in failed}),
+            "built": _statements(program, (*built, *mutant.lines.get("built", ()))),
+            "freed": _statements(program, freed),
+            "failed": _statements(program, failed),
             "remedy": list(change.remedy),
         }, ""
 

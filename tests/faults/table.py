@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 from .corpus import Case
 from .measure import Verdict
 
-__all__ = ["interval", "markdown", "totals"]
+__all__ = ["interval", "lost", "markdown", "totals"]
 
 Row = tuple[Case, dict[str, Verdict]]
 
@@ -81,4 +81,31 @@ def markdown(rows: list[Row], title: str) -> str:
             cells.append(f"{row.get('fix harmful', 0)} of {asked}" if asked else "")
         label = {"clean": "harmless twins (silent)", "all faults": "**all faults**"}.get(name, name)
         lines.append(f"| {label} | {row['programs']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+_MARKS = ("failed", "freed", "built", "carrier", "remedy")
+
+
+def lost(rows: list[Row], title: str) -> str:
+    """Where `run` loses marks: how many programs of a cause lack each, and what was said where the cause was wrong."""
+    by: dict[str, Counter[str]] = defaultdict(Counter)
+    said: dict[str, Counter[str]] = defaultdict(Counter)
+    for case, verdicts in rows:
+        verdict = verdicts.get("run")
+        if verdict is None or case.clean:
+            continue
+        row = by[case.mutant.cause]
+        row["programs"] += 1
+        if verdict["cause"]:
+            row.update(k for k in _MARKS if not verdict.get("marks", {}).get(k, True))
+        else:
+            row["cause"] += 1
+            said[case.mutant.cause].update(map(str, dict.fromkeys(verdict["said"]) or ["nothing"]))
+    columns = ("programs", "cause", *_MARKS)
+    lines = [f"### {title}: marks lost by `run`", "", "| cause | " + " | ".join(columns) + " | said instead |"]
+    lines.append("| --- |" + " ---: |" * len(columns) + " --- |")
+    for name in sorted(by):
+        instead = ", ".join(f"{cause} {count}" for cause, count in said[name].most_common(3))
+        lines.append(f"| {name} | " + " | ".join(str(by[name][c] or "") for c in columns) + f" | {instead} |")
     return "\n".join(lines) + "\n"

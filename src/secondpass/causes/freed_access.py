@@ -118,7 +118,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         freed = (known or can or [None])[-1]  # type: ignore[list-item]
     name = failure.names[0] if failure.names else ""
     what = quoted(node.op if node is not None else None, "an operation")
-    message = f"The saved tensors of {what} are read, but an earlier backward has freed them."
+    through = f" through `{name}`" if name else ""
+    message = f"The saved tensors of {what} are read{through}, but an earlier backward has freed them."
     remedies = [
         remedy(
             "reorder",

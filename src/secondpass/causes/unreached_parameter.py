@@ -76,6 +76,7 @@ for the head multiplies nothing by ten.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
@@ -83,6 +84,7 @@ from ..source import assigned
 from ._finding import quoted, remedy, warning
 from .facts.cutoff import cut_in_source, unrecorded_reads
 from .facts.lines import sources_of
+from .facts.unused import unused
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -255,6 +257,11 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
             inside = sorted(leaf for leaf in never if leaf == name or leaf.startswith(name + "."))
             name, place = next(((leaf, at) for leaf in inside if (at := unrecorded_reads(trace, leaf))), (name, None))
             kind = "parameter"
+        if place is None and name.rpartition(".")[0] not in trace.libraries:
+            branch = _branch(trace, owner, name, bare)
+            if branch is not None and not any(f.failed == branch.failed for f in found):
+                found.append(branch)
+            continue
         if place is None or any(f.failed == place for f in found):
             continue  # never run, or cut where the source does not show it: not certain
         message = (
@@ -273,6 +280,37 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
         carrier = Carrier(name, "attribute")
         found.append(warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind))
     return found
+
+
+def _branch(trace: Trace, owner: Owner, name: str, bare: set[int]) -> Finding | None:
+    """A module that runs, and whose output no loss uses."""
+
+    def inside(number: int) -> bool:
+        leaf = trace.nodes[number].leaf or "" if number in trace.nodes else ""
+        return leaf == name or leaf.startswith(name + ".")
+
+    found = unused(trace, name, set(filter(inside, bare)), owner)
+    if found is None:
+        return None
+    made = quoted(owner.name, "the optimizer")
+    through = (
+        f"`{found.name}`, which is computed with it, is in no loss" if found.name else "no loss uses what it computes"
+    )
+    message = f"`{name}` is in {made} and runs in the forward, but never gets a gradient: {through}."
+    place = found.root or found.built
+    remedies = [
+        remedy(
+            "keep-history",
+            f"add what `{name}` computes to the loss, or take it out of {made}",
+            "Without a gradient a step changes nothing.",
+            target=name,
+            place=place,
+        )
+    ]
+    finding = warning(
+        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), branch=found.name
+    )
+    return replace(finding, built=found.built)
 
 
 def _placed(trace: Trace, owner: Owner, name: str = "") -> Place | None:

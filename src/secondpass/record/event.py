@@ -216,7 +216,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What ran between two passes that had unusually much recorded between them."""
+    """What ran between two passes."""
 
     when: int
     """The second of the two passes."""
@@ -240,6 +240,8 @@ class Binding:
     """Whether the tensor has one element."""
     terms: tuple[int, ...] = ()
     """Of a sum, scaled or not: the nodes that it was made of."""
+    leaves: tuple[int, ...] = ()
+    """Leaves without a gradient so far that lie behind it, and that the pass it was seen at does not walk to."""
 
     @property
     def name(self) -> str:
@@ -290,6 +292,8 @@ class Executed:
     """Which run of a function it belongs to: the statements of one run share it."""
     caller: int | None = None
     """Which statement, by its place in this order, made that call; None where the call began before."""
+    column: int | None = None
+    """Where it begins on its line: there may be several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,3 +322,5 @@ class Failure:
     """The module, in `Trace.parallels`, that refused."""
     requires: dict[str, bool] = field(default_factory=dict)
     """Of a loss without history: which of the tensors in sight required a gradient, by name."""
+    trained: tuple[str, ...] = ()
+    """Likewise: the names and paths in sight that lead to parameters which an optimizer owns and which require a gradient."""

@@ -107,10 +107,15 @@ class Trace:
     """The statements before the last failure, where it is worth asking them; None where that is not known."""
 
     stretches: tuple[Stretch, ...] = ()
+    """What ran between passes that had unusually much recorded between them."""
     parallels: tuple[Parallel, ...] = ()
     forwards: tuple[Forward, ...] = ()
     rank: int | None = None
     """Which of several processes that train together this is; None where it is one by itself."""
+    window: Stretch | None = None
+    """What ran in a few iterations all of whose passes were looked at, where some parameter never had a gradient."""
+    libraries: frozenset[str] = frozenset()
+    """Modules in sight, by path, that hold other modules and whose class is a library's."""
 
     def history(self, *numbers: int) -> Iterator[Node]:
         """The known nodes behind some nodes, themselves first."""

@@ -97,10 +97,19 @@ class Source:
                 found.setdefault(ast.unparse(target), []).append(stmt)
         return found
 
-    def statement(self, line: int) -> ast.stmt | None:
-        """The innermost statement at a line."""
+    def statement(self, line: int, column: int | None = None) -> ast.stmt | None:
+        """The innermost statement at a line; of several on one line the first, or the one that begins at a column."""
         at = self._index[0]
-        return at[line] if 0 < line < len(at) else None
+        found = at[line] if 0 < line < len(at) else None
+        if found is None or column is None or found.col_offset == column:
+            return found
+        return next((s for s in self.beside(found) if s.col_offset == column), found)
+
+    def beside(self, stmt: ast.stmt) -> Iterator[ast.stmt]:
+        """The statements that begin on the same line, itself included."""
+        outer = self._index[1].get(stmt)
+        for block in _bodies(outer) if outer is not None else [self.tree.body]:
+            yield from (s for s in block if s.lineno == stmt.lineno)
 
     def path(self, line: int) -> list[ast.stmt]:
         """The statements around a line, outermost first."""

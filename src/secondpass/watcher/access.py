@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from types import TracebackType
+import ast
+import linecache
+from collections.abc import Iterator
+from types import FrameType, TracebackType
 from typing import Any
 
 import torch
@@ -29,7 +32,7 @@ class Access:
 
     def __init__(self, watcher: Watcher, error: BaseException) -> None:
         self.watcher = watcher
-        key, node = _where(watcher, error.__traceback__)
+        key, node, self.name = _where(watcher, error.__traceback__)
         note = PassNote(watcher.ledger.clock, "access", key, 0, torch.autograd._get_sequence_nr(), 0)  # type: ignore[attr-defined]
         self.failed: Any = _Failed(note, error)
         self.failing = node
@@ -39,7 +42,6 @@ class Access:
         self.tensors: dict[str, torch.Tensor] = {}
         self.shot = Snapshot()
         self.saved, self.data = None, None
-        self.name = next((n for n, v in _names(error.__traceback__) if v is node), "") if node is not None else ""
 
     @staticmethod
     def fits(error: BaseException) -> bool:
@@ -47,26 +49,89 @@ class Access:
         return kind_of(error) in ("backward-twice", "freed-access")
 
 
-def _frames(traceback: TracebackType | None) -> list[tuple[Any, int]]:
+def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int, int]]:
+    """Frames with line and instruction, innermost first."""
     found = []
     while traceback is not None:
-        found.append((traceback.tb_frame, traceback.tb_lineno))
+        found.append((traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti))
         traceback = traceback.tb_next
     return found[::-1]
 
 
-def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any, ...], Any]:
+def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any, ...], Any, str]:
+    """The user's frames, the node that was read, and the path that holds it (or the tensor that it belongs to)."""
+    frames = _frames(traceback)
     key = tuple(
-        (f.f_code.co_filename, line, f.f_code.co_qualname)
-        for f, line in _frames(traceback)
-        if watcher.files.mine(f.f_code)
+        (f.f_code.co_filename, line, f.f_code.co_qualname) for f, line, _ in frames if watcher.files.mine(f.f_code)
     )
-    held = [v for _, v in _names(traceback)]
-    node = next((v for v in held if _is_freed_node(v)), None)
-    if node is None:  # read off a tensor: `y.grad_fn._saved_result`
-        tensors = [v for v in held if isinstance(v, torch.Tensor) and v.grad_fn is not None]
-        node = next((t.grad_fn for t in tensors if _is_freed_node(t.grad_fn)), None)
-    return key, node
+    for frame, _, instruction in frames:
+        for path, holder, value in _read(frame, instruction):
+            node = value if _is_freed_node(value) else getattr(value, "grad_fn", None)
+            if _is_freed_node(node):
+                return key, node, path if holder else ""
+    names = _names(frames)
+    for name, value in names:
+        if _is_freed_node(value):
+            return key, value, name
+    for name, value in names:  # read off a tensor, by a function of a library
+        if isinstance(value, torch.Tensor) and _is_freed_node(value.grad_fn):
+            return key, value.grad_fn, name
+    return key, None, ""
+
+
+def _read(frame: FrameType, instruction: int) -> Iterator[tuple[str, bool, Any]]:
+    """What the failing expression of a frame reads: for every chain of names, attributes and entries in it, the path up to
+    the first tensor or node, whether there is one, and the value of the whole chain. No code of the user's is run."""
+    line, end, column, stop = list(frame.f_code.co_positions())[instruction // 2]
+    if line is None or end is None or column is None or stop is None:
+        return
+    text = linecache.getlines(frame.f_code.co_filename)[line - 1 : end]
+    raw = [t.encode() for t in text]  # columns count bytes
+    raw[-1:] = [t[:stop] for t in raw[-1:]]
+    raw[:1] = [t[column:] for t in raw[:1]]
+    try:
+        expression = ast.parse(b"(" + b"".join(raw) + b")", mode="eval")
+    except SyntaxError:
+        return
+    for chain in ast.walk(expression):
+        if isinstance(chain, (ast.Name, ast.Attribute, ast.Subscript)):
+            holder = ""
+            for part in _parts(chain):
+                value = _value(part, frame)
+                if not holder and (isinstance(value, torch.Tensor) or hasattr(value, "next_functions")):
+                    holder = ast.unparse(part)
+                if value is None:
+                    break
+                yield holder, bool(holder), value
+
+
+def _parts(chain: ast.expr) -> list[ast.expr]:
+    """A chain's beginnings, the shortest first; none where it does not begin with a name."""
+    found = [chain]
+    while isinstance(chain, (ast.Attribute, ast.Subscript)):
+        chain = chain.value
+        found.insert(0, chain)
+    return found if isinstance(chain, ast.Name) else []
+
+
+def _value(chain: ast.expr, frame: FrameType) -> Any:
+    """The value of a chain where reading it runs nobody's code; None elsewhere."""
+    if isinstance(chain, ast.Name):
+        return frame.f_locals.get(chain.id, frame.f_globals.get(chain.id))
+    if isinstance(chain, ast.Subscript) and isinstance(chain.slice, ast.Constant):
+        held = _value(chain.value, frame)
+        try:
+            return held[chain.slice.value] if type(held) in (list, tuple, dict) else None
+        except (LookupError, TypeError):
+            return None
+    if isinstance(chain, ast.Attribute):
+        held = _value(chain.value, frame)
+        if isinstance(held, torch.Tensor):
+            return held.grad_fn if chain.attr == "grad_fn" else None
+        if chain.attr == "next_functions" and hasattr(held, "_sequence_nr"):
+            return held.next_functions
+        return getattr(held, "__dict__", {}).get(chain.attr)
+    return None
 
 
 def _is_freed_node(value: Any) -> bool:
@@ -78,8 +143,8 @@ def _is_freed_node(value: Any) -> bool:
         return False
 
 
-def _names(traceback: TracebackType | None) -> list[tuple[str, Any]]:
+def _names(frames: list[tuple[FrameType, int, int]]) -> list[tuple[str, Any]]:
     """Locals of the frames, innermost first, then what they have as attributes (`ctx` kept on an object or a class)."""
-    local = [item for frame, _ in _frames(traceback) for item in list(frame.f_locals.items())]
+    local = [item for frame, _, _ in frames for item in list(frame.f_locals.items())]
     inside = [(f"{name}.{key}", v) for name, value in local for key, v in list(getattr(value, "__dict__", {}).items())]
     return local + inside

@@ -81,6 +81,8 @@ class Seen:
     """Numbers of the nodes behind it, for sums and scalings: a running sum shows as a chain."""
     single: bool = True
     """Whether it has one element."""
+    leaves: tuple[int, ...] = ()
+    """See `record.Binding`."""
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ class _Begun:
     ended: int
     call: int
     caller: int | None
+    column: int
 
 
 def executed(log: Log, files: Files, start: int, end: int, number: int) -> tuple[Executed, ...]:
@@ -54,8 +55,8 @@ def executed(log: Log, files: Files, start: int, end: int, number: int) -> tuple
                 places[i] = Place(files.show(statement.file), statement.line, statement.function)
             call, caller, _ = calls[-1]
             calls[-1][2] = len(found)
-            found.append(_Begun(places[i], at, at, call or 0, caller))
+            found.append(_Begun(places[i], at, at, call or 0, caller, statement.column))
     for _, _, now in calls:
         if now is not None:
             found[now].ended = number
-    return tuple(Executed(b.place, b.began, b.ended, b.call, b.caller) for b in found)
+    return tuple(Executed(b.place, b.began, b.ended, b.call, b.caller, b.column) for b in found)

@@ -58,6 +58,14 @@ class Files:
             return False
         return inside or not full.startswith(self._libraries)
 
+    def is_library(self, kind: type) -> bool:
+        """Whether a class comes from a library. Containers that everybody fills with modules of their own do not count."""
+        home = type.__getattribute__(kind, "__module__")
+        if not isinstance(home, str) or home == "torch.nn.modules.container":
+            return False
+        file = getattr(sys.modules.get(home), "__file__", None)
+        return isinstance(file, str) and not self._judge(file)
+
     def show(self, file: str) -> str:
         """A file as places name it: relative to the working directory where it lies below it."""
         if file.startswith("<"):

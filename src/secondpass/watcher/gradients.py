@@ -250,6 +250,16 @@ class Gradients:
         """The books of all optimizers, those of the ones that are gone first."""
         return [*self._closed, *(book for _, book in list(self.by_identity.values()))]
 
+    def bare(self) -> set[int]:
+        """The leaves of an optimizer that have had no gradient at two of its steps or more."""
+        return {n for book in self.books() if book.looked > 1 for n in list(book.bare)}
+
+    def requiring(self) -> set[int]:
+        """The leaves of the optimizers that are there, as far as they require a gradient now."""
+        optimizers = [ref() for ref, _ in list(self.by_identity.values())]
+        every = (p for o in optimizers if o is not None for group in o.param_groups for p in group["params"])
+        return {self._leaves.number(p) for p in every if p.requires_grad}
+
     def _own(self) -> list[Book]:
         """The books of this thread. Its passes may fill the others' gradients too, so these are no longer known."""
         here, own = get_ident(), []

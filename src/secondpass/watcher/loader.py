@@ -60,7 +60,7 @@ class _Marker:
 
     def mark(self, kind: int, at: ast.AST) -> _Mark:
         line = getattr(at, "lineno", 1)
-        i = self.log.add(Statement(kind, self.file, line, self.function, self.loops))
+        i = self.log.add(Statement(kind, self.file, line, self.function, self.loops, getattr(at, "col_offset", 0)))
         if kind in (ENTRY, LOOP):
             call = _Mark(ast.Call(ast.Name(ENTER, ast.Load()), [ast.Constant(i), ast.Constant(0)], []))
         else:

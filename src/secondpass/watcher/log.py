@@ -63,6 +63,7 @@ class Statement:
     function: str
     loops: tuple[int, ...] = ()
     """Marks of the loops around it within its function, innermost first."""
+    column: int = 0
 
 
 class _Marks(array):  # type: ignore[type-arg]

@@ -22,6 +22,7 @@ __all__ = ["Looks"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
 _DEEP = 2
+_ASIDES = 8
 
 
 class Looks:
@@ -36,6 +37,10 @@ class Looks:
         """How many of the next passes are to be looked at in any case."""
         self.began = time.perf_counter()
         self._spent_time = 0.0
+        self.libraries: set[str] = set()
+        """See `record.Trace`."""
+        self._asides = 0
+        """At how many passes it was looked what lies beside them."""
         self._too_deep = 0
         """How often a graph had more nodes than may be touched: see NOTE [ Reading a graph without touching it ]."""
 
@@ -50,7 +55,9 @@ class Looks:
 
     def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
         began = time.perf_counter()
-        note.shot = snapshot(self.files.frames(frame), objects=self.objects)
+        bare = self.gradients.bare() if self._asides < _ASIDES else set()
+        tensors: dict[str, Any] = {}
+        note.shot = snapshot(self.files.frames(frame), tensors if bare else None, self.objects)
         for name, optimizer in note.shot.optimizers:
             self.gradients.book(optimizer).name = name
         held: set[int] = set()
@@ -60,6 +67,8 @@ class Looks:
                 if parameter is not None:
                     held.add(self.leaves.call(parameter, f"{name}.{inner}"))
         self.leaves.held = held or self.leaves.held
+        if bare:
+            self.libraries = {n for n, m in note.shot.modules if len(m._modules) and self.files.is_library(type(m))}
         note.shot.optimizers, note.shot.modules = [], []
         roots = edges(outputs)
         graph = walk(roots, touchable() // 2) if self._too_deep < _DEEP else None
@@ -67,8 +76,11 @@ class Looks:
         if graph is not None:
             ran = walked(graph, inputs)
             numbers = {n: self.leaves.of(n) for n in graph}
-            bare = {self.leaves.behind(o) for o in outputs} if not graph else set()
-            note.walked = frozenset(numbers[n] for n in ran) | bare
+            ends = {self.leaves.behind(o) for o in outputs} if not graph else set()
+            note.walked = frozenset(numbers[n] for n in ran) | ends
+            if bare:
+                self._asides += 1
+                self._aside(note, tensors, bare)
             if note.kind == "grad":
                 note.behind = frozenset(numbers[n] for n in graph if is_leaf(n))
             if not inputs:
@@ -80,6 +92,21 @@ class Looks:
             if note.retain and not note.create and note.iteration <= 2:
                 note.kept = saved_bytes(graph)
         self._spent_time += time.perf_counter() - began
+
+    def _aside(self, note: PassNote, tensors: dict[str, Any], bare: set[int]) -> None:
+        """What lies behind the names in sight that the pass does not walk to."""
+        assert note.shot is not None
+        walked, left = note.walked or frozenset(), touchable() // 4
+        for seen in note.shot.names:
+            tensor = tensors.get(seen.trail.spelled())
+            if seen.number in walked or left <= 0 or tensor is None or tensor.grad_fn is None:
+                continue
+            graph = walk([tensor.grad_fn], left)
+            if graph is None:
+                return
+            left -= len(graph)
+            behind = {self.leaves.of(n) for n in graph if is_leaf(n)}
+            seen.leaves = tuple(sorted((behind & bare) - walked))
 
     def _met_before(self, note: PassNote, ran: set[Any]) -> bool:
         """Whether some of the nodes were walked, and freed, by an earlier pass."""

@@ -34,6 +34,7 @@ from .bindings import Snapshot
 from .executed import executed
 from .failure import Graph
 from .ledger import PassNote, StepNote
+from .owned import paths_to
 from .rank import rank
 from .timeline import Moment, Timeline
 from .watcher import Watcher
@@ -46,6 +47,7 @@ _RECENT = 6
 _FAR = 20_000
 _LIVE = 200
 _ENOUGH, _STRETCHES = 8, 4
+_WINDOW = 12
 _OWN = 1 << 41
 """Nodes of other threads get numbers from here on: see `failure`."""
 
@@ -122,6 +124,8 @@ class _Builder:
             ),
             forwards=tuple(self._forwards()),
             rank=rank(),
+            window=self._window() if ended else None,
+            libraries=frozenset(self.watcher.looks.libraries),
             ended=ended,
             producer="watch",
         )
@@ -248,7 +252,8 @@ class _Builder:
             found += self._by_offset()
         for when, shot in shots:
             found += [
-                Binding(when, s.trail.path(), s.number, s.freed, s.function, s.single, s.terms) for s in shot.names
+                Binding(when, s.trail.path(), s.number, s.freed, s.function, s.single, s.terms, s.leaves)
+                for s in shot.names
             ]
         return found
 
@@ -335,9 +340,12 @@ class _Builder:
         failed = graph.failed
         stack = self.watcher.files.places(failed.note.key)
         write, leaf, names = find_write(graph) if failed.kind == "inplace" else (None, None, [])
-        requires = {}
+        requires: dict[str, bool] = {}
+        trained: tuple[str, ...] = ()
         if failed.kind == "no-grad":
             requires = {n: t.requires_grad for n, t in list(graph.tensors.items())[:_LIVE]}
+            frames = failed.frames or self.watcher.files.frames(failed.frame)
+            trained = paths_to(frames, self.watcher.gradients.requiring(), self.watcher.leaves)
         failure = Failure(
             when=failed.note.when,
             kind=failed.kind,  # type: ignore[arg-type]
@@ -351,6 +359,7 @@ class _Builder:
             waiting=getattr(graph, "waiting", None),
             parallel=getattr(graph, "parallel", None),
             requires=requires,
+            trained=trained,
         )
         return (write,) if write is not None else (), (failure,)
 
@@ -407,6 +416,24 @@ class _Builder:
             number = b.entry if end == b.position else log.number(end)
             found.append(Stretch(b.when, executed(log, self.watcher.files, a.position, end, number)))
         return tuple(found)
+
+    def _window(self) -> Stretch | None:
+        """A few iterations between passes that were all looked at. What the last ones may still walk is left out."""
+        log = self.watcher.log
+        if log is None or self.graph is not None or not self.watcher.gradients.bare():
+            return None
+        here: list[PassNote] = []
+        for note in self.notes:
+            if note.in_main_thread and not note.nested:
+                if note.walked is None and len(here) > _ENOUGH:
+                    break
+                here = [*here, note] if note.walked is not None else []
+        here = here[-_WINDOW:]
+        last = len(here) - 1 - len({n.key for n in here})
+        if last < 1 or here[0].position < log.dropped or here[last].position - here[0].position > _FAR:
+            return None
+        first, end = here[0], here[last]
+        return Stretch(end.when, executed(log, self.watcher.files, first.position, end.position, end.entry))
 
     def _sources(self, trace: Trace) -> dict[str, str]:
         stacks = [

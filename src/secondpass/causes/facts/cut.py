@@ -15,9 +15,10 @@ that ran it is known whether nodes were recorded; so no value has to be looked a
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...record import Cut, Pass, Place, Trace
+from ...record import Cut, Failure, Pass, Place, Trace
 from ...source import cut_kind, cut_of, effects, records_nothing, root_of
 from .executed import Run, ran
 
@@ -53,7 +54,7 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
         # A helper around backward: the loss came in as an argument further out.
         return None
     failure = next((f for f in trace.failures if f.when == used.when), None)
-    search = Search(runs, last, failure.requires if failure is not None else {})
+    search = Search(runs, last, failure)
     frozen = any(o.requiring is not None for o in trace.owners) and not any(o.requiring for o in trace.owners)
     found = search.frozen() if frozen else None
     found = found or search.expression(root, last, 0) or search.never_recorded(root, last)
@@ -69,8 +70,10 @@ def _last(runs: list[Run]) -> Run | None:
 
 
 class Search:
-    def __init__(self, runs: list[Run], last: Run | None = None, requires: dict[str, bool] | None = None) -> None:
-        self.runs, self.last, self.requires = runs, last, requires or {}
+    def __init__(self, runs: list[Run], last: Run | None = None, failure: Failure | None = None) -> None:
+        self.runs, self.last = runs, last
+        self.requires = failure.requires if failure is not None else {}
+        self.trained = frozenset(failure.trained) if failure is not None else frozenset()
         self.seen: set[tuple[int, str]] = set()
 
     def expression(self, expr: ast.AST, at: Run, depth: int) -> _Found | None:
@@ -99,6 +102,11 @@ class Search:
         for one in reversed(body[: body.index(at)] if at in body else body):
             if name in one.targets or _put_into(one.node, name) is not None:
                 return one
+        outside = _enclosing(at)
+        if outside and "." not in name and name not in _parameters(at):
+            for one in reversed(self.runs):
+                if one.position < at.position and name in one.targets and _function(one) in outside:
+                    return one
         if "." in name:
             suffix = name[name.index(".") :]
             for one in reversed(self.runs):
@@ -228,20 +236,109 @@ class Search:
         return any(self.flows(part, at, depth) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
 
     def never_recorded(self, root: ast.AST, at: Run) -> _Found | None:
-        """Rule 4: the forward that should have recorded something, and what kept it from doing so."""
-        for one in reversed(self.runs):
-            if one is at:
-                continue
-            around = switch_around(one)
-            if around is not None and _calls_something(one):
-                names = one.targets
-                place = Place(one.place.file, around, one.place.function)
-                return _Found("no_grad", names[0] if names else "", one, place)
+        """Rule 4: the forward that should have recorded something, and what kept it from doing so.
+
+        A target that is made without gradients is as it should be; so of several such blocks on the way to the loss it is
+        the one that runs what is trained."""
+        behind = list(self.behind(root, at))
+        off = [one for one in behind if switch_around(one) is not None and _computes(one)]
+        off = [one for one in off if self.runs_trained(one)] or off
+        if not off:  # it came by a way that cannot be followed
+            others = [
+                r for r in reversed(self.runs) if r is not at and switch_around(r) is not None and r not in behind
+            ]
+            off = [one for one in others if _computes(one)]
+        for one in off:
+            names = one.targets or [ast.unparse(e.target) for e in effects(one.node, "store") if e.target is not None]
+            caller = one.call.caller
+            if not names and isinstance(one.node, ast.Return) and caller is not None:
+                names = caller.targets
+            place = Place(one.place.file, switch_around(one) or one.place.line, one.place.function)
+            return _Found("no_grad", names[0] if names else "", one, place)
         frozen = self.frozen()
         if frozen is not None:
             return frozen
         made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
         return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
+
+    def source(self, value: ast.expr, at: Run) -> tuple[Run, ast.expr] | None:
+        """The statement that a value came from, and the expression there: a name's assignment, what a call returned."""
+        if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+            name = ast.unparse(value)
+            made = self.definition(name, at)
+            given = None if made is not None else self.given(name, at)
+            if given is not None:
+                return self.source(*given)
+            inner = getattr(made.node, "value", None) if made is not None else None
+            if made is None or inner is None:
+                return None
+            value, at = inner, made
+            if at.built_itself or not at.inner:
+                return at, value
+        backs = [back for call in reversed(at.inner) if (back := call.returned()) is not None]
+        if backs and isinstance(backs[0].node, ast.Return) and backs[0].node.value is not None:
+            return backs[0], backs[0].node.value
+        return None
+
+    def given(self, name: str, at: Run) -> tuple[ast.expr, Run] | None:
+        """What the caller gave for a parameter of a function, and the statement that called it."""
+        function, caller = at.source.function(at.place.line), at.call.caller
+        if caller is None or isinstance(function, ast.Module):
+            return None
+        expr = _given(function, caller, name.partition(".")[0])
+        return (expr, caller) if expr is not None else None
+
+    def behind(self, root: ast.AST, at: Run) -> Iterator[Run]:
+        """The statements that an expression's value was made by, the nearest first."""
+        todo: list[tuple[ast.AST, Run]] = [(root, at)]
+        seen: set[int] = set()
+        while todo and len(seen) < _DEPTH:
+            expr, where = todo.pop(0)
+            for name in _reads(expr):
+                made = self.definition(name, where)
+                if made is None:
+                    given = self.given(name, where)
+                    todo += [given] if given is not None else []
+                    continue
+                if id(made) in seen:
+                    continue
+                seen.add(id(made))
+                yield made
+                value = (
+                    _put_into(made.node, name) or getattr(made.node, "value", None) or getattr(made.node, "iter", None)
+                )
+                if value is not None:
+                    todo.append((value, made))
+                backs = [back for call in made.inner if (back := call.returned()) is not None]
+                for back in backs:
+                    if id(back) not in seen and isinstance(back.node, ast.Return) and back.node.value is not None:
+                        seen.add(id(back))
+                        yield back
+                        todo.append((back.node.value, back))
+                        backs += [b for call in back.inner if (b := call.returned()) is not None]
+
+    def runs_trained(self, one: Run, depth: int = 0) -> bool:
+        """Whether a statement, or a function that it calls, reads parameters that are trained."""
+        chains = [n for n in ast.walk(one.node) if isinstance(n, (ast.Name, ast.Attribute)) and _is_chain(n)]
+        inside = {
+            id(n.value) for n in chains if isinstance(n, ast.Attribute)
+        }  # `self` holds all, `self.target` does not
+        if any(self.known_as(ast.unparse(n), one) in self.trained for n in chains if id(n) not in inside):
+            return True
+        return depth < 8 and any(self.runs_trained(r, depth + 1) for call in one.inner for r in call.body)
+
+    def known_as(self, name: str, at: Run) -> str:
+        """What a path of a function is called where the pass failed: arguments go by what the caller gave for them."""
+        for _ in range(8):
+            function, caller = at.source.function(at.place.line), at.call.caller
+            if name in self.trained or caller is None or isinstance(function, ast.Module):
+                return name
+            base, dot, rest = name.partition(".")
+            given = _given(function, caller, base) or _receiver(function, caller, base)
+            if given is None or not _is_chain(given):
+                return name
+            name, at = ast.unparse(given) + dot + rest, caller
+        return name
 
     def frozen(self) -> _Found | None:
         """Where the parameters were told not to require a gradient."""
@@ -299,10 +396,26 @@ def _has_calls(expr: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) for n in ast.walk(expr))
 
 
-def _calls_something(one: Run) -> bool:
-    return any(_has_calls(part) for part in ast.iter_child_nodes(one.node)) and not isinstance(
-        one.node, (ast.FunctionDef, ast.ClassDef)
-    )
+def _computes(one: Run) -> bool:
+    """Whether a statement itself, and not only what stands in its block, computes something."""
+    return not hasattr(one.node, "body") and any(isinstance(n, (ast.Call, ast.BinOp)) for n in ast.walk(one.node))
+
+
+def _function(one: Run) -> ast.AST:
+    return one.source.function(one.place.line)
+
+
+def _parameters(one: Run) -> list[str]:
+    function = _function(one)
+    given = getattr(function, "args", None)
+    return [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)] if given is not None else []
+
+
+def _enclosing(one: Run) -> list[ast.AST]:
+    """The functions (and the module) that a statement's function stands in: what it reads may be theirs."""
+    path = [*one.source.path(one.place.line)]
+    functions = [n for n in path if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [*functions[:-1], one.source.tree] if functions else []
 
 
 def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: str) -> ast.expr | None:
@@ -320,6 +433,20 @@ def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: 
         own = parameters[1:] if parameters[:1] in (["self"], ["cls"]) else parameters
         if name in own and own.index(name) < len(call.args):
             return call.args[own.index(name)]
+    return None
+
+
+def _receiver(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: str) -> ast.expr | None:
+    """What a method was called on; a module is called itself."""
+    first = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][:1]
+    if [name] != first:
+        return None
+    for call in (n for n in ast.walk(caller.node) if isinstance(n, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
+            return call.func.value
+    if function.name in ("forward", "__call__"):
+        chains = (n.func for n in ast.walk(caller.node) if isinstance(n, ast.Call) and _is_chain(n.func))
+        return next(chains, None)
     return None
 
 

@@ -11,6 +11,7 @@ from .lines import sources_of
 
 __all__ = ["cut_in_source", "unrecorded_reads"]
 
+_CUTS = ("detach", "data", "item", "numpy")
 _MAKING = ("__init__", "reset_parameters")
 _WRITING = ("copy_", "lerp_", "mul_", "add_", "sub_", "div_", "fill_", "zero_", "data", "clamp_", "normal_", "uniform_")
 
@@ -48,10 +49,10 @@ def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
             stmt = tree.statement(node.lineno)
             if stmt is None or (file, stmt.lineno) not in ran:
                 continue
-            text_of = ast.unparse(stmt).partition("\n")[0]
-            for word in (".detach()", ".data", ".item()", ".numpy()"):
-                if word in text_of:
-                    return ran[(file, stmt.lineno)], word.strip(".()")
+            for outer in ast.walk(stmt):
+                # What is cut is the output: `critic(z.detach())` cuts something else.
+                if isinstance(outer, ast.Attribute) and outer.attr in _CUTS and node in ast.walk(outer.value):
+                    return ran[(file, stmt.lineno)], outer.attr
             for outer in tree.path(stmt.lineno):
                 if isinstance(outer, ast.With) and any(records_nothing(i.context_expr) for i in outer.items):
                     return Place(file, outer.lineno, getattr(tree.function(stmt.lineno), "name", "<module>")), "no_grad"

@@ -71,7 +71,7 @@ def ran(trace: Trace) -> list[Run]:
     calls: dict[int, Call] = {}
     for k, one in enumerate(trace.executed or ()):
         source = source_of(trace, one.place)
-        stmt = source.statement(one.place.line) if source is not None else None
+        stmt = source.statement(one.place.line, one.column) if source is not None else None
         if source is None or stmt is None:
             continue
         call = calls.get(one.call)

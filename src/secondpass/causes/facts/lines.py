@@ -30,9 +30,9 @@ def root_text(trace: Trace, one: Pass | None) -> str:
     for place in one.stack if one is not None else ():
         source = source_of(trace, place)
         stmt = source.statement(place.line) if source is not None else None
-        text = expression(root_of(stmt)) if stmt is not None else ""
-        if text:
-            return text
+        for one_of in source.beside(stmt) if source is not None and stmt is not None else ():
+            if text := expression(root_of(one_of)):
+                return text
     return ""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from ...record import Binding, Carrier, Node, Place
+from ...record import Binding, Carrier, Node, Path, Place
 from ...source import Source, assigned, heads, reads
 from .lines import source_of, sources_of
 from .meeting import Meeting
@@ -25,6 +25,7 @@ class Named:
         meeting = self.meeting
         chosen = [b for b in meeting.bound_now if b.number == meeting.entry.number] or meeting.bound_now
         before = [b for b in meeting.bound_then if b.number == meeting.entry.number] or meeting.bound_then
+        before = [b for b in before if b.path in self._led_by] or before
         groups = [chosen, before] if prefer == "now" else [before, chosen]
         groups = [[b for b in group if not self._ended(b)] for group in groups] + groups
         groups.append([b for e in meeting.entries for b in meeting.bindings(e)])
@@ -39,6 +40,15 @@ class Named:
             name = self.written[0]
             return Carrier(name, "attribute" if "." in name else "slot" if "[" in name else "local")
         return None
+
+    @cached_property
+    def _led_by(self) -> set[Path]:
+        """The paths that still lead to the entry, or to what was built on it: a name that was given another value since has
+        brought nothing."""
+        meeting, trace = self.meeting, self.trace
+        now = [b for b in trace.bindings if b.when == meeting.used.when]
+        entry = meeting.entry.number
+        return {b.path for b in now if any(n.number == entry for n in trace.history(b.number))}
 
     @cached_property
     def written(self) -> list[str]:

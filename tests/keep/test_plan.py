@@ -219,3 +219,10 @@ def test_a_call_that_is_over_leaves_its_room_to_the_next(monkeypatch):
             out = kept(X)
             out.sum().backward()
             out.mean().backward()
+
+
+def test_warnings_point_at_the_users_line():
+    model = network()
+    with pytest.warns(UserWarning, match="least that can be met") as caught:
+        secondpass.keep(model, budget="1% of full")(X)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -62,6 +62,7 @@ class Call(Region):
         """Of the model. Those that learn, and do so in this call, decide when no pass can be right any more."""
         self._stepped: set[int] = set()
         """Those that an optimizer has changed, whether their versions tell so or not."""
+        self.given = [value.shape for value in inputs]
         self._inputs = {storage_of(value)[0] for value in inputs}
         self.tape: Tape | None = None
         self.replays = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
@@ -22,7 +21,7 @@ from .budget.units import Units, choose_units
 from .call import Call
 from .errors import KeepError
 from .ledger import Ledger, Line, PassLine
-from .place import caller
+from .place import caller, warn
 from .recompute.compiled import paused, watching_compiled
 from .recompute.tape import Tape
 from .saved.graph import storage_of
@@ -154,10 +153,9 @@ class Keeper:
         if not self._lessened:
             self._lessened = True
             part = float(self._asked.part)
-            warnings.warn(
+            warn(
                 f"secondpass.keep: {part:.0%} of full are {readable(self.budget)}, and the least that can be met here is "
                 f"{readable(least)}, {part * least / self.budget:.0%} of full: that is taken.",
-                stacklevel=2,
             )
         self.budget = least
         return least
@@ -187,7 +185,7 @@ class Keeper:
         store, plan = None, None
         if (block or not self.native) and not _hooked():
             store = Store({storage_of(value)[0] for value in inputs}, parts.buffers, parts.on_gpu(inputs))
-            plan = None if self.native else self.plans.first()
+            plan = None if self.native else self.plans.first([value.shape for value in inputs])
         call = Call(self, inputs, parts.parameters, store, plan)
         if store is not None and not self.native:
             self._prepare(call, store, plan)
@@ -296,10 +294,9 @@ class Keeper:
 
     @staticmethod
     def _say_nothing_found(why: str) -> None:
-        warnings.warn(
+        warn(
             f"secondpass.keep found no output with a history in what the kept call returned ({why}): this call is not "
             f"kept.",
-            stacklevel=5,
         )
 
     @contextlib.contextmanager
@@ -374,10 +371,9 @@ class Keeper:
             return
         self._surprised = True
         file, line = caller()
-        warnings.warn(
+        warn(
             f"secondpass: {file}:{line} runs pass {call.passes} over a kept call whose saved tensors were let go ("
             f"{call.finished}). They are computed again. Give `passes={call.passes}` if that many are usual.",
-            stacklevel=2,
         )
 
     def finish_old(self) -> None:

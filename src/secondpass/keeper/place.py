@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from types import CodeType, FrameType
 
-__all__ = ["caller", "caller_code"]
+__all__ = ["caller", "caller_code", "warn"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TORCH = os.sep + os.path.join("torch", "")
@@ -34,3 +35,9 @@ def caller_code() -> tuple[CodeType | None, int]:
     """The code, and the line in it."""
     frame = _frame()
     return (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
+
+
+def warn(message: str) -> None:
+    """Warns at the user's line, however deep we are."""
+    file, line = caller()
+    warnings.warn_explicit(message, UserWarning, file, line)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from ..recompute.tape import Script, Step
+from ..recompute.tape import UNSEEN, Script, Step
 from .size import readable
 
 __all__ = ["Plan", "PlanLine", "Plans"]
@@ -59,12 +60,22 @@ class Plan:
     """Bytes that PyTorch's own nodes hold."""
     names: Sequence[str] = field(repr=False, default=())
     """Of the segments."""
+    given: Sequence[Any] = field(repr=False, default=())
+    """The shapes of the arguments."""
     anchors: frozenset[tuple[int, int]] = field(repr=False, default=frozenset())
     """What other segments are computed from: operation, and number among what it saved."""
 
     def script(self, optimized: bool) -> Script:
         """See NOTE [ Settling ] 4."""
-        return Script(self.steps, self.needed if optimized else self.possible)
+        return self._needed if optimized else self._possible
+
+    @cached_property
+    def _needed(self) -> Script:
+        return _script(self.steps, self.needed)
+
+    @cached_property
+    def _possible(self) -> Script:
+        return _script(self.steps, self.possible)
 
     @property
     def held(self) -> int:
@@ -103,6 +114,15 @@ class Plan:
         return "\n".join(rows)
 
 
+def _script(steps: Sequence[Step], record: Sequence[bool]) -> Script:
+    passing = [None if wanted else step.func for step, wanted in zip(steps, record, strict=True)]
+    return Script(steps, record, passing)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return one[0] is other[0] and (one[1] == other[1] or other[1] is UNSEEN)
+
+
 class Plans:
     """The plans of one kept function: a forward may go different ways (train and eval, lengths of texts)."""
 
@@ -126,11 +146,12 @@ class Plans:
             self._plans.popitem(last=False)
         self.last, self.unknown = plan, False
 
-    def first(self) -> Plan | None:
-        """The one to begin a forward with."""
+    def first(self, given: Sequence[Any]) -> Plan | None:
+        """The one to begin a forward with: of those for arguments of these shapes the last, or the last of all."""
         if self.unknown or not self._plans:
             return None
-        return self._plans[next(reversed(self._plans))]
+        plans = list(reversed(self._plans.values()))
+        return next((plan for plan in plans if plan.given == given), plans[0])
 
     def find(self, log: Sequence[Any], func: Any) -> Plan | None:
         """A plan for a forward that began like this, and goes on with this function."""
@@ -138,7 +159,7 @@ class Plans:
         for key in reversed(self._plans):
             plan = self._plans[key]
             if len(plan.log) > count and (func is None or plan.log[count][0] is func):
-                if list(plan.log[:count]) == list(log):
+                if all(map(_alike, plan.log, log)):
                     self._plans.move_to_end(key)
                     return plan
         self.unknown = True

@@ -287,6 +287,7 @@ def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) 
         native=call.native,
         results=call.result_bytes,
         names=tuple(call.names),
+        given=call.given,
         anchors=frozenset((n, p) for n, p, value in places if planner.anchor(value)),
     )
 

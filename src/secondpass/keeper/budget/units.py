@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import nn
+
+from ..place import warn
 
 __all__ = ["UnitPolicy", "Units", "choose_units"]
 
@@ -38,11 +39,10 @@ class Units:
         idle = [name for name, _ in self.parts if name not in ran]
         if idle:
             more = f" and {len(idle) - 3} more" if len(idle) > 3 else ""
-            warnings.warn(
+            warn(
                 f"secondpass.keep: {'unit' if len(idle) == 1 else 'units'} {', '.join(f'`{name}`' for name in idle[:3])}"
                 f"{more} never ran in this call. Choose modules that are called (not lists of modules), or "
                 f"units='auto'.",
-                stacklevel=2,
             )
 
 

@@ -242,7 +242,7 @@ def view(
     """The memory of a tensor in another form."""
     if data.dtype != dtype:
         return torch.empty(0, dtype=dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
-    if data.shape == shape and data.stride() == stride and data.storage_offset() == offset:
+    if data.shape == shape and data.storage_offset() == offset and data.stride() == stride:
         return data
     return data.as_strided(shape, stride, offset)
 

@@ -13,8 +13,7 @@ NOTE [ Running an operation again ]
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,6 +34,7 @@ __all__ = ["closure", "compute"]
 
 _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
+_ExcludeKeys: Any = torch._C._ExcludeDispatchKeyGuard
 _BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))  # type: ignore[arg-type]
 Made = dict[tuple[str, int], torch.Tensor]
 
@@ -67,7 +67,7 @@ def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch
     last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
     last[target] = len(ops)
     made: dict[Value, torch.Tensor] = {}
-    with _surroundings(store):
+    with _Surroundings(store):
         for place, op in enumerate(ops):
             missing = [value for value in op.made() if value is target or not _present(value)]
             inside = any(value.slot[0] == "pack" for value in missing)
@@ -130,29 +130,41 @@ def _version(value: Value) -> int | None:
     return None if value.data is None else value.data._version
 
 
-@contextlib.contextmanager
-def _surroundings(store: Store) -> Iterator[None]:
-    with (
-        torch._C.DisableTorchFunction(),
-        _outside_of_transforms(),
-        _outside_of_modes(),
-        torch._C._ExcludeDispatchKeyGuard(_BATCHED),
-        torch.no_grad(),
-        store.settings.again(),
-    ):
-        yield
+class _Surroundings:
+    """Within, everything around an operation is as it was in the forward: see NOTE [ Running an operation again ] 5.
+
+    A class, and without context managers of Python's: a pass may come here for every few operations.
+    """
+
+    __slots__ = ("_grad", "_guards", "_store", "_undo")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._guards = [torch._C.DisableTorchFunction(), _outside_of_transforms(), _ExcludeKeys(_BATCHED)]
+        if torch._C._len_torch_dispatch_stack():
+            # A pass may run inside of somebody's mode, which counts or changes what is computed: not this.
+            self._guards.append(_disable_current_modes())
+        self._undo = self._store.settings.put_back()
+        for guard in self._guards:
+            guard.__enter__()
+        self._grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(self, *_: object) -> None:
+        torch._C._set_grad_enabled(self._grad)
+        for guard in reversed(self._guards):
+            guard.__exit__(None, None, None)
+        if self._undo is not None:
+            self._undo()
 
 
-def _outside_of_transforms() -> contextlib.AbstractContextManager[Any]:
+def _outside_of_transforms() -> Any:
     """A pass may run inside of `vmap`: what is computed again does not."""
     if torch._C._functorch.peek_interpreter_stack() is None:
         return torch._C._DisableFuncTorch()
     return temporarily_clear_interpreter_stack()
-
-
-def _outside_of_modes() -> contextlib.AbstractContextManager[Any]:
-    """A pass may run inside of somebody's dispatch mode, which counts or changes what is computed: not this."""
-    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
 
 
 def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:
@@ -237,9 +249,11 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
     kwargs = {name: _argument(value, bases, learned, views) for name, value in op.kwargs.items()}
     packs: list[torch.Tensor] = []
     autocast = backends = None
+    cached = False
     try:
         if op.autocast is not None:
-            autocast = autocast_now()
+            autocast, cached = autocast_now(), torch.is_autocast_cache_enabled()
+            torch.set_autocast_cache_enabled(False)  # nobody would empty it
             under_autocast(op.autocast)
         if op.backends is not None and (now := attention_backends()) != op.backends:
             backends = now
@@ -256,6 +270,7 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
     finally:
         if autocast is not None:
             under_autocast(autocast)
+            torch.set_autocast_cache_enabled(cached)
         if backends is not None:
             under_backends(backends)
     if inside and len(packs) != op.packs:

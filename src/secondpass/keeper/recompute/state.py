@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -100,35 +99,37 @@ _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 """What is general stands before what is special: to write the one changes what is read of the other."""
 
 
+_READERS = tuple(read for read, _ in _SETTINGS)
+
+
 class Settings:
     """PyTorch's settings at the time of a forward."""
 
     def __init__(self) -> None:
-        self._values = tuple(read() for read, _ in _SETTINGS)
+        self._values = [read() for read in _READERS]
 
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        """Within, they are as they were; and nobody casts."""
-        now = tuple(read() for read, _ in _SETTINGS)
-        autocast = autocast_now() if torch._C._is_any_autocast_enabled() else None
-        cached = torch.is_autocast_cache_enabled()
-        same = now == self._values
+    def put_back(self) -> Callable[[], None] | None:
+        """Makes them as they were, and nobody cast. Returns what undoes that, or None where there is nothing to undo."""
+        now = [read() for read in _READERS]
+        casting = torch._C._is_any_autocast_enabled()
+        if now == self._values and not casting:
+            return None
+        autocast = autocast_now() if casting else ()
+
+        def undo() -> None:
+            under_autocast(autocast)
+            self._put(now)
+
         try:
-            if not same:
-                self._put(self._values)
-            if autocast is not None:
-                under_autocast(tuple((kind, False, dtype) for kind, _, dtype in autocast))
-            torch.set_autocast_cache_enabled(False)
-            yield
-        finally:
-            torch.set_autocast_cache_enabled(cached)
-            if autocast is not None:
-                under_autocast(autocast)
-            if not same:
-                self._put(now)
+            self._put(self._values)
+            under_autocast(tuple((kind, False, dtype) for kind, _, dtype in autocast))
+        except BaseException:
+            undo()
+            raise
+        return undo
 
     @staticmethod
-    def _put(values: tuple[Any, ...]) -> None:
+    def _put(values: list[Any]) -> None:
         for (read, write), value in zip(_SETTINGS, values, strict=True):
             if value is not None and read() != value:
                 write(value)

@@ -39,8 +39,11 @@ from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied
 from .rng import Draw
 from .state import attention_backends, autocast_now
 
-__all__ = ["Listener", "Script", "Step", "Tape"]
+__all__ = ["UNSEEN", "Listener", "Script", "Step", "Tape"]
 
+_LOOK = 7  # of operations that are not written down only each eighth is compared by the shape of its result
+UNSEEN = "unseen"
+"""In place of the shape of such a result."""
 _PLAIN = frozenset(
     [
         int, float, bool, str, complex, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
@@ -83,6 +86,8 @@ class Script(NamedTuple):
 
     steps: Sequence[Step]
     record: Sequence[bool]
+    passing: Sequence[Any]
+    """The functions of those that are not."""
 
 
 class Listener(Protocol):
@@ -106,7 +111,10 @@ class Tape(TorchFunctionMode):
     def __init__(self, store: Store, listener: Listener, script: Script | None) -> None:
         super().__init__()
         self._store, self._listener = store, listener
-        self._script = script
+        self._script: Script | None = None
+        self._passing: Sequence[Any] = ()
+        """Of a plan: the functions that are not written down, None for those that are."""
+        self._take(script)
         self._hooks = (self._pack, listener.unpack)  # until `close`: it leads back here
         self._values: dict[int, Value] = {}
         self._weak: list[Any] = []
@@ -138,12 +146,19 @@ class Tape(TorchFunctionMode):
                 with _unseen():
                     self._expose(args[0])
             return func(*args, **kwargs) if kwargs else func(*args)
-        if not _modes():
-            self._beneath = False
-            return self._follow(func, args, kwargs)
-        self._beneath = True
-        with _unseen():
-            return self._follow(func, args, kwargs)
+        if _modes():
+            self._beneath = True
+            with _unseen():
+                return self._follow(func, args, kwargs)
+        number = self.number
+        if number & _LOOK and number < len(self._passing) and self._passing[number] is func:
+            self.number = number + 1  # the plan has no more to do with it than to count
+            return func(*args, **kwargs) if kwargs else func(*args)
+        self._beneath = False
+        return self._follow(func, args, kwargs)
+
+    def _take(self, script: Script | None) -> None:
+        self._script, self._passing = script, () if script is None else script.passing
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
         if self._beneath:
@@ -205,8 +220,11 @@ class Tape(TorchFunctionMode):
         """This forward does something else than the plan was made for. Perhaps another plan knows it."""
         script = self._script
         assert script is not None
-        done = [(step.func, step.shape) for step in script.steps[:number]]
-        self._script = self._listener.other_script(done, func)
+        done = [
+            (step.func, step.shape if wanted or not place & _LOOK else UNSEEN)
+            for place, (step, wanted) in enumerate(zip(script.steps[:number], script.record, strict=False))
+        ]
+        self._take(self._listener.other_script(done, func))
         if self._script is None:
             self.log = done
             return None

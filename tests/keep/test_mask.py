@@ -11,7 +11,7 @@ import secondpass
 from secondpass.keeper.saved.mask import as_bits
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 1.0])
 def test_dropout_comes_back(share, dtype):
     torch.manual_seed(1)
@@ -37,11 +37,12 @@ def test_dropout_comes_back(share, dtype):
 )
 def test_what_would_lose_a_bit_is_not_taken(values):
     assert as_bits(torch.tensor(values)) is None
+    assert as_bits(torch.tensor(values).half()) is None or 1e-45 in values  # in half precision that is zero
 
 
 def test_what_cannot_be_a_mask():
     assert as_bits(torch.ones(64)) is not None
-    assert as_bits(torch.ones(64, dtype=torch.float16)) is None
+    assert as_bits(torch.ones(64, dtype=torch.int16)) is None
     assert as_bits(torch.ones(63)) is None
     assert as_bits(torch.ones(128)[:64]) is None
 

@@ -152,10 +152,12 @@ class Call(Region):
         assert store is not None
         if store.departing:
             with torch._C.DisableTorchFunction():  # it is no part of the forward
-                store.depart(self._room())
+                room, segment = self._room()
+                store.depart(room - segment)  # the next segment leaves only when it is over
 
-    def _room(self) -> int:
-        """Bytes that may be on their way to the host and back: two segments, or more where the budget allows it."""
+    def _room(self) -> tuple[int, int]:
+        """Bytes that may be on their way to the host and back, two segments or more where the budget allows it; and the
+        bytes of one segment."""
         keeper, plan, store = self.keeper, self.plan, self.store
         assert store is not None
         if plan is None:
@@ -163,10 +165,12 @@ class Call(Region):
             for value in store.values():
                 if value.host is not None:
                     loads[value.segment] = loads.get(value.segment, 0) + value.nbytes
-            return 2 * max(loads.values(), default=0)
-        if keeper is None or keeper.budget is None:
-            return plan.room
-        return plan.room + max(0, min(plan.room, keeper.budget - keeper.others(self) - plan.peak))
+            most = max(loads.values(), default=0)
+            return 2 * most, most
+        room, segment = plan.room, plan.room // 2
+        if keeper is not None and keeper.budget is not None:
+            room += max(0, min(plan.room, keeper.budget - keeper.others(self) - plan.peak))
+        return room, segment
 
     def begin_segment(self, name: str) -> None:
         assert self.tape is not None
@@ -279,7 +283,8 @@ class Call(Region):
         copies = store.copies()
         if copies:
             store.traffic.begin(copies, more=expected is not None and self.passes < expected)
-            self._travel = self._room()
+            room, segment = self._room()
+            self._travel = max(segment, room - store.largest)  # what was read last is still in use
             self.fetch()
         if self.finished is not None and store.dead is None and keeper is not None:
             keeper.surprise(self)

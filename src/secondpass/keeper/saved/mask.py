@@ -16,6 +16,7 @@ __all__ = ["LEAST", "Bits", "as_bits", "bits_of"]
 
 LEAST = 1 << 12  # numbers: of fewer there is little to win
 _BITS = 8
+_NOISE = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _PLACES = 2 ** torch.arange(_BITS, dtype=torch.uint8, device="cpu").unsqueeze(1)
 
 
@@ -49,15 +50,24 @@ def as_bits(tensor: torch.Tensor) -> Bits | None:
         return None
     flat = tensor.detach().as_strided((count,), (1,), 0)
     if tensor.dtype == torch.bool:
-        rows = flat.view(torch.uint8).ne(0).view(torch.uint8).view(_BITS, -1)  # memory may hold more than ones
-        rows = rows[:4] | (rows[4:] << 4)
-        rows = rows[:2] | (rows[2:] << 2)
-        return Bits(rows[0] | (rows[1] << 1), None)
-    if tensor.dtype not in (torch.float32, torch.float64) or tensor.device.type != "cpu":
+        return Bits(_packed(flat.view(torch.uint8)), None)  # memory may hold more than ones
+    if tensor.dtype not in _NOISE or tensor.device.type != "cpu":
         return None
     values = flat.max() / _PLACES
-    found = Bits((_PLACES.to(flat.dtype).view(-1) @ flat.view(_BITS, -1).sign()).to(torch.uint8), values)
+    if tensor.element_size() > 2:
+        bits = (_PLACES.to(flat.dtype).view(-1) @ flat.view(_BITS, -1).sign()).to(torch.uint8)
+    else:
+        bits = _packed(flat)
+    found = Bits(bits, values)
     return found if torch.equal(found.make().view(torch.int64), flat.view(torch.int64)) else None
+
+
+def _packed(flat: torch.Tensor) -> torch.Tensor:
+    """One bit for each number that is not zero."""
+    rows = flat.ne(0).view(torch.uint8).view(_BITS, -1)
+    rows = rows[:4] | (rows[4:] << 4)
+    rows = rows[:2] | (rows[2:] << 2)
+    return rows[0] | (rows[1] << 1)
 
 
 @functools.cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs many random programs on both and prints how many differ."""
+"""Runs many random programs on PyTorch and on the specification, reads them with `check`, and prints how many differ."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
+from . import reading
 from .lockstep import LEFT_OUT, compare
 from .programs import Choice, programs
 
@@ -24,6 +25,7 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     ran, statements, different, skipped = 0, 0, 0, 0
+    wrong, failing, told = 0, 0, 0
     began = time.monotonic()
 
     @seeded(options.seed)
@@ -33,7 +35,7 @@ def main() -> int:
     )  # fmt: skip
     @given(programs())
     def run(program: list[Choice]) -> None:
-        nonlocal ran, statements, different, skipped
+        nonlocal ran, statements, different, skipped, wrong, failing, told
         lines, found = compare(program)
         ran, statements = ran + 1, statements + len(lines)
         if ran % 1000 == 0:
@@ -44,12 +46,19 @@ def main() -> int:
             different += 1
             if different <= options.show:
                 print("\n".join(lines), f"  -> {found}", sep="\n", end="\n\n", flush=True)
+        verdict = reading.compare(program)
+        failing, told = failing + verdict.failing, told + verdict.told
+        if verdict.wrong:
+            wrong += 1
+            if wrong <= options.show:
+                print("\n".join(verdict.shown), f"  -> {verdict.wrong}", sep="\n", end="\n\n", flush=True)
 
     run()
     if skipped:
         print(f"{skipped} programs end early in a PyTorch error about storage: see LEFT_OUT in lockstep.py")
     print(f"{ran} programs, {statements} statements, {time.monotonic() - began:.0f} s: {different} differences")
-    return 1 if different else 0
+    print(f"read by check: {wrong} untrue, {told} of {failing} failing statements told")
+    return 1 if different or wrong else 0
 
 
 if __name__ == "__main__":

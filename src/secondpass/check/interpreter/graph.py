@@ -16,7 +16,7 @@ from .nodes import GraphNode, Leaf, Refused, Store, Tensor
 
 __all__ = ["Engine"]
 
-_NO_GRAD = "element 0 of tensors does not require grad and does not have a grad_fn"
+_NO_GRAD = "element {} of tensors does not require grad and does not have a grad_fn"
 _TWICE = "Trying to backward through the graph a second time"
 _INPLACE = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
@@ -116,6 +116,8 @@ class Engine:
         store = tensor.store
         if certain:
             store.move(place)
+            if store.perhaps is not None:
+                store.perhaps.doubt = len(self.nodes)
         else:
             store.doubt = len(self.nodes)
         leaf = store.leaf.node.number if store.leaf else None
@@ -241,11 +243,14 @@ class Engine:
             if unread or (dim and _blind(reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
-        if not start and roots and all(r.needs is False for r in roots):
-            self._refuse({"kind": "no-grad"}, _NO_GRAD, record)
+        bare = next((i for i, r in enumerate(roots) if r.needs is False and r.edge is None), None)
+        if bare is not None:
+            self._refuse({"kind": "no-grad"}, _NO_GRAD.format(bare), record)
         refused = self._walk(walk, order)
         if refused is not None:
             self.broken.add(walk)
+            if kind == "backward":
+                self._gather(set(walk.walked), set(), inputs, when)
             self._refuse(*self._failure(refused), record)
         index = len(self.passes)
         self.passes.append(Pass(**record))
@@ -307,8 +312,15 @@ class Engine:
     ) -> GraphNode:
         """The history of the gradients that a pass with `create_graph` makes: of what the nodes it walked had saved."""
         walked = [n for n in walked if n.leaf is None]
-        parents = dict.fromkeys(n for node in walked for _, kept, _, _ in node.keeps if kept.needs and (n := kept.edge))
-        made = self.node("MulBackward0", parents if create else (), () if create else parents, place, stack)
+        parents: dict[GraphNode, bool] = {}
+        for node in walked:
+            for _, kept, _, _ in node.keeps:
+                if kept.needs and kept.edge is not None:
+                    # Which of several derivatives reads its own result is not known.
+                    sure = bool(create) and (kept.node is not node or len(node.edges) == 1)
+                    parents[kept.edge] = sure or parents.get(kept.edge, False)
+        certain, doubtful = [n for n, sure in parents.items() if sure], [n for n, sure in parents.items() if not sure]
+        made = self.node("MulBackward0", certain, doubtful, place, stack)
         made.loops = loops
         made.save(("self",))
         made.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
@@ -343,7 +355,8 @@ class Engine:
         """Gives leaves their gradients; `made` is the history of those of a pass with `create_graph`."""
         filled = []
         for node in certain:
-            if node.leaf and (inputs is None or node.leaf.tensor in inputs):
+            # A leaf that was frozen since then takes nothing.
+            if node.leaf and node.leaf.tensor.needs is not False and (inputs is None or node.leaf.tensor in inputs):
                 filled.append(node.number)
                 node.leaf.fill(when)
                 node.leaf.filled = set(self.owners)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .containers import grow, is_concrete
 from .machine import Machine, Raised
-from .values import Class, Dict, External, Function, List, Object, Tensor, Unknown, length
+from .values import Class, Dict, External, Function, List, Object, Stream, Tensor, Unknown, length
 
 __all__ = ["get_item", "set_item"]
 
@@ -46,6 +46,9 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         if isinstance(key, (str, int)):
             return m.member(owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
         return Unknown(plain=owner.plain, node=owner.node)
+    if isinstance(owner, Stream) and isinstance(key, int) and not owner.fields:
+        # Views of one tensor, as many as there may be: they differ in nothing that is known.
+        return next(iter(owner.make()), Unknown())
     if owner is None:
         raise Raised("TypeError")
     return Unknown(plain=isinstance(owner, (str, bytes, range)))

@@ -55,13 +55,16 @@ class Unknown:
 class Store(lifecycle.Version):
     """The memory behind a tensor and its views, with the version that in-place operations move."""
 
-    __slots__ = ("leaf", "serial")
+    __slots__ = ("leaf", "perhaps", "serial", "views")
 
     def __init__(self) -> None:
         self.count = self.doubt = 0  # spelled out: this runs for every operation
         self.place = None
         self.serial = next(serials)
         self.leaf: Leaf | None = None
+        self.perhaps: Store | None = None
+        """The memory that it is, unless it is a copy of it."""
+        self.views: list[Tensor] = []
 
 
 class Tensor:

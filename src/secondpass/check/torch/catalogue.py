@@ -120,9 +120,9 @@ def _recurrent(pair: bool) -> Callable[..., Any]:
     return forward
 
 
-def _cell(pair: bool) -> Callable[..., Any]:
+def _cell(op: str, pair: bool) -> Callable[..., Any]:
     def forward(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        out = _together(m, args[0], [*args[1:], *kwargs.values()])
+        out = _together(m, args[0], [*args[1:], *kwargs.values()], op)
         return (out, Tensor(out.needs, out.node) if isinstance(out, Tensor) else out) if pair else out
 
     return forward
@@ -130,7 +130,7 @@ def _cell(pair: bool) -> Callable[..., Any]:
 
 for _name, _pair in (("LSTM", True), ("GRU", False), ("RNN", False)):
     _layer(_name, "weight_ih_l0 weight_hh_l0 bias_ih_l0?bias bias_hh_l0?bias", _recurrent(_pair))
-    _layer(f"{_name}Cell", "weight_ih weight_hh bias_ih?bias bias_hh?bias", _cell(_pair))
+    _layer(f"{_name}Cell", "weight_ih weight_hh bias_ih?bias bias_hh?bias", _cell(f"{_name.lower()}_cell", _pair))
 
 
 def _attention(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:

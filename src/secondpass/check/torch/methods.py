@@ -150,13 +150,19 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
     for value in (*args, *kwargs.values()):
         if isinstance(value, External) and value.name.rpartition(".")[2] in _INTEGER:
             return Tensor(False)
+    if m.grad is False and tensor.needs and name != "share_memory_":
+        return Tensor(None, tensor.node)  # the tensor itself, or a copy without history
     # Whether a copy is made depends on device and type: the history goes on either way, the memory may be another.
-    made = Tensor(tensor.needs, tensor.node, tensor.store, tensor.leaf)
+    made = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
+    made.store.perhaps = tensor.store
+    tensor.store.views.append(made)
     made.grad_of = tensor.grad_of
     if tensor.leaf is not None:
         if name in ("contiguous", "share_memory_", "pin_memory"):
             return tensor
         made.is_param = tensor.is_param
+        if any(isinstance(v, External) for v in (*args, *kwargs.values())):
+            return made  # another type: most likely a copy
         return tensor if m.short == 0 and not m.frames[-1].loops else made
     return made
 
@@ -195,6 +201,9 @@ def require(m: Machine, tensor: Tensor, flag: bool | None, name: str = "") -> No
     if flag is False and tensor.needs:
         m.engine.cut("frozen", "", m.place())
     tensor.needs = flag
+    for view in tensor.store.views:
+        if view is not tensor and view.node is None:
+            view.needs = None if flag is not False else view.needs  # as what it is a view of
     if flag is not False:
         m.engine.leaf(tensor, name if name.isidentifier() else "")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..interpreter.loops import at_least, iterate
 from ..interpreter.machine import Machine, Raised
+from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Tensor, Unknown
 from .hooks import after_pass
 from .sight import look
@@ -59,8 +60,28 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
         found: list[Any] = [Tensor(False) for _ in goals]
     else:
         node = m.engine.derivative(walked, create, m.place(), m.stack(), m.loops())
-        found = [Tensor(True if create and not node.opaque else None, node) for _ in goals]
+        sure = create and not node.opaque
+        found = [Tensor(True if sure and _depends(walked, goal) else None, node) for goal in goals]
     return tuple(found)
+
+
+_MASKS = frozenset(
+    f"{name}Backward{n}"
+    for name in ("Clamp", "ClampMin", "ClampMax", "Maximum", "Minimum", "Max", "Min", "Amax", "Amin", "Fmax", "Fmin")
+    for n in (0, 1)
+)
+"""Nodes that only compare what they saved: their derivative is a choice, and has no history from it."""
+
+
+def _depends(walked: list[GraphNode], goal: Tensor) -> bool:
+    """Whether a gradient is made of anything that needs one: of what was saved on the way to what it is taken of."""
+    above: set[GraphNode | None] = {goal.edge}
+    for node in reversed(walked):
+        if any(to in above for to, _ in node.edges):
+            if node.name_ not in _MASKS and any(tensor.needs for _, tensor, _, _ in node.keeps):
+                return True
+            above.add(node)
+    return False
 
 
 def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inputs: list[Any] | None) -> Any:
@@ -68,6 +89,8 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     if "retain_variables" in words:
         raise Raised("TypeError")  # the flag's name of old, which PyTorch no longer knows
     retain = create if words.get("retain_graph") is None else _flag(m, words, "retain_graph")
+    if any(isinstance(t, Tensor) and t.needs is False for t in inputs or ()):
+        raise Raised("RuntimeError")  # "One of the differentiated Tensors does not require grad"
     m.visit()
     if kind == "backward" and m.grad is not False:
         m.establish(roots)

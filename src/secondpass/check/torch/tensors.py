@@ -41,12 +41,22 @@ def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> A
         return args[0]
     parts = composed(name)
     if parts is not None and row(name) is None:
-        return _composed(m, parts, args, kwargs)
+        made = _composed(m, parts, args, kwargs)
+        return _perhaps_copied(made, args[0]) if name in ("reshape", "flatten") and args else made
     found = row(name)
     if found is None:
         return unknown_operation(m, name, args, kwargs)
     made = apply_row(m, found, _inputs(m, found, args, kwargs))
     return made[0] if found.name in FIRST and isinstance(made, tuple) else made
+
+
+def _perhaps_copied(made: Any, source: Any) -> Any:
+    """`reshape` gives a view where the strides allow it, and a copy otherwise: of a view (transposed, sliced, expanded) it
+    cannot be told which."""
+    if isinstance(made, Tensor) and isinstance(source, Tensor) and source.base is not None:
+        made.store, made.base = Store(), None
+        made.store.perhaps = source.store
+    return made
 
 
 def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
@@ -114,7 +124,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if m.grad is False or needs is False:
         if needs and m.grad is False:
             m.engine.cut("no_grad", first.name if first is not None else "", m.place())
-        return _result(op, None, False, first)
+        # A view says that it requires a gradient where its base does, even one without history.
+        return _result(op, None, needs if op.view else False, first)
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
@@ -173,6 +184,7 @@ def _result(op: Op, node: GraphNode | None, needs: bool | None, first: Tensor | 
         made = Tensor(needs, node, first.store if op.view and first is not None else None)
         if op.view and first is not None:
             made.base = first.base or first
+            made.store.views.append(made)
         if position in op.integral:
             made.needs, made.node, made.exact = False, None, True
         return made
@@ -226,7 +238,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
-    if records and needs is not False and name != "zero":
+    if records and needs is not False:
         store.count += 1
         before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
         before.store.count = store.count - 1
@@ -236,8 +248,6 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         at_least(m, 5)
     if isinstance(made, Tensor) and made.node is not None:
         _rebase(m, tensor, made, store)
-    elif name in ("zero", "fill") and records and not store.leaf:
-        tensor.needs, tensor.node = (tensor.needs, tensor.node) if tensor.base is not None else (False, None)
     return tensor
 
 
@@ -252,7 +262,15 @@ def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
         parents = [n for n in (node, base.node) if n is not None]
         slices = m.engine.node("torch::autograd::CopySlices", parents, (), m.place(), m.stack())
         slices.loops = m.loops()
+        slices.save(("fn",))  # the operation inside: even one that saved nothing cannot be walked again
         base.node, base.needs = slices, made.needs if base.needs is not True else True
+    for view in store.views:
+        if view is not tensor and view is not base:
+            # A view has the history of what it is a view of; PyTorch makes it anew when it is asked for.
+            view.needs, view.node = None, base.node if base is not None else node
+    if base is not None:
+        node = m.engine.node("AsStridedBackward0", (slices,), (), m.place(), m.stack())
+        node.loops = m.loops()
     tensor.node, tensor.needs = node, made.needs
 
 

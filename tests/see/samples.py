@@ -60,13 +60,14 @@ def story(iterations: int = 9) -> Data:
                 {
                     "at": moment,
                     "bytes": size + held,
-                    "module": {"cell": round(size * 0.8), "readout": round(size * 0.15), "": round(size * 0.05) + held},
+                    "module": {"cell": round(size * 0.8), "readout": round(size * 0.15), "(no module)": round(size * 0.05) + held},
                     "line": {f"{FILE}:18": round(size * 0.8), f"{FILE}:19": round(size * 0.2) + held},
                     "op": {
                         "MulBackward0": round(size * 0.4),
                         "AddmmBackward0": round(size * 0.35),
                         "PowBackward0": held,
                     },
+                    "holder": {"hidden": size, "losses": held},
                     "useless": {"SP401": held} if held else {},
                 }
             )
@@ -220,7 +221,7 @@ def story(iterations: int = 9) -> Data:
                 "code": "SP401",
                 "cause": "graph-leak",
                 "severity": "warning",
-                "message": "`losses` keeps the graph of every third iteration: 9.6 kB more each time.",
+                "message": "`losses` keeps the graph of every third iteration: 9.4 KiB more each time.",
                 "carrier": {"name": "losses", "kind": "global"},
                 "built": None,
                 "freed": None,

@@ -181,7 +181,7 @@ def test_life(tabs):
     assert "Failed pass loss.backward()" in tab.text(".details")
     assert "graph of iteration 8" in tab.text(".details")
     tab.page.click("text=graph of iteration 8")
-    assert "Graph of iteration 8" in tab.text(".details h3") and "48.2 kB" in tab.text(".details")
+    assert "Graph of iteration 8" in tab.text(".details h3") and "47.1 KiB" in tab.text(".details")
 
     def window() -> tuple[float, float]:
         canvas = tab.page.locator("canvas")
@@ -211,15 +211,17 @@ def test_life(tabs):
 def test_memory(tabs):
     tab = tabs("story", "memory")
     assert tab.colours() > 20
-    assert "At the peak 125 kB" in tab.text(".parts").replace("\n", " ")
-    assert "outside of modules" in tab.text(".parts")
+    assert "At the peak 122.1 KiB" in tab.text(".parts").replace("\n", " ")
+    assert "(no module)" in tab.text(".parts")
     tab.page.click("text=Operation")
     assert "Addmm" in tab.text(".parts")
+    tab.page.click("text=Holder")
+    assert "losses" in tab.text(".parts")
     tab.page.select_option("select", "SP401")
-    assert "peak 125 kB → 48.2 kB" in tab.text(".saving")
+    assert "peak 122.1 KiB → 47.1 KiB" in tab.text(".saving")
     tab.page.focus("canvas")
     tab.press("Home")
-    assert "At 0 2.00 kB" in tab.text(".parts").replace("\n", " ")
+    assert "At 0 2.0 KiB" in tab.text(".parts").replace("\n", " ")
 
 
 def test_memory_of_the_graphs_alone(tabs, written):
@@ -258,7 +260,7 @@ def test_ledger(tabs):
     def first() -> str:
         return str(tab.page.locator(".row").first.inner_text().split("\n")[0])
 
-    assert first() == "6.91 kB"
+    assert first() == "6.8 KiB"
     tab.page.click("text=Bytes")
     assert first() == "80 B"
     tab.page.select_option("select >> nth=1", "alive")

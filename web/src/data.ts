@@ -88,7 +88,7 @@ export interface Reuse {
   cause: string | null
 }
 
-export type Split = 'module' | 'line' | 'op'
+export type Split = 'module' | 'line' | 'op' | 'holder'
 
 export interface Sample {
   at: number
@@ -96,6 +96,7 @@ export interface Sample {
   module: Record<string, number>
   line: Record<string, number>
   op: Record<string, number>
+  holder?: Record<string, number>
   useless: Record<string, number>
 }
 

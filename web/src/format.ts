@@ -1,19 +1,18 @@
 // Numbers and places as people read them.
 import { data, type Place } from './data'
 
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
+export const UNITS = ['B', 'KiB', 'MiB', 'GiB']
 
-/** 1234567 -> "1.23 MB": three digits, decimal units as PyTorch's own messages do not have but disks and networks do. */
+/** 1234567 -> "1.2 MiB": as the terminal writes them. */
 export function bytes(count: number | null | undefined): string {
   if (count === null || count === undefined || !Number.isFinite(count)) return '–'
   let unit = 0
   let value = Math.abs(count)
-  while (value >= 999.5 && unit < UNITS.length - 1) {
-    value /= 1000
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024
     unit += 1
   }
-  const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2
-  return `${count < 0 ? '−' : ''}${value.toFixed(digits)} ${UNITS[unit]}`
+  return `${count < 0 ? '−' : ''}${value.toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`
 }
 
 export function count(value: number | null | undefined): string {
@@ -69,4 +68,10 @@ export function shapeText(shape: number[]): string {
 /** AddmmBackward0 -> Addmm: the ending is the same everywhere and says nothing. */
 export function opText(op: string): string {
   return op.replace(/Backward\d*$/, '') || op
+}
+
+/** Something that is worked out when it is first asked for. */
+export function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null
+  return () => (made ??= { value: make() }).value
 }

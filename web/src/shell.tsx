@@ -3,14 +3,14 @@ import { useEffect, useRef } from 'preact/hooks'
 import { data, trouble } from './data'
 import { Empty } from './parts/text'
 import { helping, hovered, matches, pinned, query, searching, switchTheme, theme, view, VIEWS, type View } from './state'
-import { GraphView, haystacks as graphWords } from './views/graph'
-import { haystacks as ledgerWords, Ledger } from './views/ledger'
-import { haystacks as lifeWords, Life } from './views/life'
-import { haystacks as memoryWords, Memory } from './views/memory'
-import { haystacks as storyWords, Story } from './views/story'
+import { GraphView, words as graphWords } from './views/graph'
+import { words as ledgerWords, Ledger } from './views/ledger'
+import { words as lifeWords, Life } from './views/life'
+import { words as memoryWords, Memory } from './views/memory'
+import { words as storyWords, Story } from './views/story'
 
 const TITLES: Record<View, string> = { story: 'Story', life: 'Life', memory: 'Memory', graph: 'Graph', ledger: 'Ledger' }
-const WORDS: Record<View, string[]> = { story: storyWords, life: lifeWords, memory: memoryWords, graph: graphWords, ledger: ledgerWords }
+const WORDS: Record<View, () => string[]> = { story: storyWords, life: lifeWords, memory: memoryWords, graph: graphWords, ledger: ledgerWords }
 
 export function Shell() {
   useEffect(() => {
@@ -71,7 +71,7 @@ function Program() {
   const facts = [torch && `torch ${torch}`, device, rank === null || rank === undefined ? null : `rank ${rank}`].filter(Boolean).join(' · ')
   return (
     <div class="program" title={`${command}${facts ? `\n${facts}` : ''}\nsecondpass ${data.tool.version}`}>
-      <span class={`light ${error || status ? 'bad' : 'good'}`} aria-hidden="true" />
+      <span class={`light ${error || status ? 'bad' : data.findings.length ? 'warned' : 'good'}`} aria-hidden="true" />
       <h1>{command || 'secondpass'}</h1>
       <span class="muted facts">{[error || status ? 'failed' : '', facts].filter(Boolean).join(' · ')}</span>
     </div>
@@ -92,7 +92,7 @@ function Tabs() {
   return (
     <div class="tabs" role="tablist" aria-label="Views" ref={row} onKeyDown={key}>
       {VIEWS.map((name) => {
-        const hits = searching.value ? WORDS[name].reduce((sum, words) => sum + (matches(words) ? 1 : 0), 0) : 0
+        const hits = searching.value ? WORDS[name]().reduce((sum, words) => sum + (matches(words) ? 1 : 0), 0) : 0
         return (
           <button
             type="button"

@@ -29,10 +29,10 @@ export interface Drawing {
 }
 
 export const HEIGHT = 44
-const WIDEST = 230
+const WIDEST = 280
 const MARGIN = 20
 
-export function layout(tree: Tree, open: Set<Group>, measure: (text: string, title: boolean) => number): Drawing {
+export function layout(tree: Tree, open: Set<Group>, measure: (text: string, font: 'title' | 'detail' | 'code') => number): Drawing {
   const graph = new graphlib.Graph()
   graph.setGraph({ rankdir: 'TB', nodesep: 22, ranksep: 46, edgesep: 12 })
   graph.setDefaultEdgeLabel(() => ({}))
@@ -40,7 +40,10 @@ export function layout(tree: Tree, open: Set<Group>, measure: (text: string, tit
   for (const group of visible(tree, open)) {
     const title = titleOf(group)
     const detail = detailOf(group)
-    const width = Math.min(WIDEST, Math.max(74, measure(title, true) + (group.children.length ? 54 : 28), measure(detail, false) + 36))
+    const code = group.kind === 'node' && group.node.state !== 'leaf' && group.node.statement
+    const first = measure(title, group.kind === 'statement' ? 'code' : 'title') + (group.children.length ? 54 : 30)
+    const second = measure(detail, code ? 'code' : 'detail') + 36
+    const width = Math.min(WIDEST, Math.max(74, first, second))
     boxes.set(group, { group, title, detail, x: 0, y: 0, width, height: HEIGHT })
     graph.setNode(String(group.id), { width, height: HEIGHT })
   }
@@ -73,7 +76,11 @@ export function layout(tree: Tree, open: Set<Group>, measure: (text: string, tit
 }
 
 export function titleOf(group: Group): string {
-  if (group.kind === 'node') return group.node.state === 'leaf' ? (group.node.name ?? 'leaf') : opText(group.node.op)
+  if (group.kind === 'node' && group.node.state === 'leaf') {
+    const { name, module } = group.node
+    return name ? (module && name.startsWith(`${module}.`) ? name.slice(module.length + 1) : name) : 'leaf'
+  }
+  if (group.kind === 'node') return opText(group.node.op)
   return group.label
 }
 

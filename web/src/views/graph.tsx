@@ -5,7 +5,7 @@ import { curveBasis, line } from 'd3-shape'
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from 'd3-zoom'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { data, passById } from '../data'
-import { bytes, count, keyOf, many, opText, placeText } from '../format'
+import { bytes, count, keyOf, many, once, opText, placeText } from '../format'
 import { cut, grow, pathOf, visible, type Group, type Tree } from '../graph/collapse'
 import { HEIGHT, layout, type Box, type Drawing } from '../graph/layout'
 import { ink, MONO, SANS, type Ink } from '../palette'
@@ -16,15 +16,19 @@ import { hovered, lit, matches, pinned, searching } from '../state'
 const READABLE = 0.72 // boxes smaller than this cannot be read
 const picture = data.graph
 
-export const haystacks = (picture?.nodes ?? []).map((node) =>
+export const words = once(() =>
+  (picture?.nodes ?? []).map((node) =>
   [node.op, node.name ?? '', node.module ?? '', node.statement ?? '', node.carrier ?? '', node.place ? placeText(node.place) : ''].join(' ').toLowerCase(),
+  ),
 )
+
+const FONTS = { title: `600 12.5px ${SANS}`, detail: `11px ${SANS}`, code: `500 11px ${MONO}` }
 
 let tree: Tree | null = null
 const scratch = document.createElement('canvas').getContext('2d')
-function measure(text: string, title: boolean): number {
+function measure(text: string, font: keyof typeof FONTS): number {
   if (!scratch) return text.length * 7
-  scratch.font = title ? `600 12.5px ${SANS}` : `11px ${SANS}`
+  scratch.font = FONTS[font]
   return scratch.measureText(text).width
 }
 
@@ -66,7 +70,7 @@ function Board() {
     found.clear()
     if (searching.value) {
       for (const group of whole.groups) {
-        if (group.kind === 'node' && matches(haystacks[group.first])) for (let up: Group | null = group; up; up = up.parent) found.add(up)
+        if (group.kind === 'node' && matches(words()[group.first])) for (let up: Group | null = group; up; up = up.parent) found.add(up)
       }
     }
     paint(context, drawing, transform.current, box, { chosen, under, found })
@@ -388,10 +392,9 @@ function paintBox(context: CanvasRenderingContext2D, colours: Ink, box: Box, lig
   context.textAlign = 'left'
   const room = box.width - 28
   context.fillStyle = colours.text
-  context.font = `600 12.5px ${group.kind === 'statement' ? MONO : SANS}`
-  if (group.kind === 'statement') context.font = `500 11px ${MONO}`
+  context.font = group.kind === 'statement' ? FONTS.code : FONTS.title
   context.fillText(fit(context, box.title, room - (group.children.length ? 18 : 0)), x + 14, y + 15)
-  context.font = `11px ${group.kind === 'node' && group.node.statement && !leaf ? MONO : SANS}`
+  context.font = group.kind === 'node' && group.node.statement && !leaf ? FONTS.code : FONTS.detail
   context.fillStyle = colours.muted
   context.fillText(fit(context, box.detail, room - 4), x + 14, y + 31)
   if (group.children.length) {

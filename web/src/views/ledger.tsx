@@ -1,15 +1,16 @@
 // Ledger: every saved tensor in a table, to sort, group, filter and search. Only the rows on the screen exist.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { data, passById, type Row } from '../data'
-import { bytes, iterationText, keyOf, many, opText, placeText, shapeText } from '../format'
+import { bytes, iterationText, keyOf, many, once, opText, placeText, shapeText } from '../format'
 import { Empty, lightOn, PlaceLink, Segments } from '../parts/text'
-import { hovered, lit, matches, printing, query } from '../state'
+import { hovered, lit, matches, printing, query, searching } from '../state'
 
 const ROW = 30
 const PRINTED = 500
 
 const rows = data.ledger
-export const haystacks: string[] = rows.map((row) =>
+export const words = once(() =>
+  rows.map((row) =>
   [
     row.op,
     row.slot,
@@ -25,6 +26,7 @@ export const haystacks: string[] = rows.map((row) =>
   ]
     .join(' ')
     .toLowerCase(),
+  ),
 )
 const largest = rows.reduce((most, row) => Math.max(most, row.bytes), 1)
 
@@ -159,12 +161,13 @@ function Table() {
 
   const shown = useMemo(() => {
     const list: Row[] = []
+    const texts = searching.value ? words() : null
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]
       if (kind && row.kind !== kind) continue
       if (state && row.state !== state) continue
       if (only && GROUPINGS[only.by](row) !== only.name) continue
-      if (matches(haystacks[index])) list.push(row)
+      if (!texts || matches(texts[index])) list.push(row)
     }
     return list
   }, [kind, state, only, query.value])

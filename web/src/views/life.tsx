@@ -2,7 +2,7 @@
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { bands, data, findingOf, graphById, moments, passById, type Graph, type Pass, type Step } from '../data'
-import { bytes, count, iterationText, keyOf, many, moment, placeText } from '../format'
+import { bytes, count, iterationText, keyOf, many, moment, once, placeText } from '../format'
 import { causeColour, causes, ink, SANS, type Ink } from '../palette'
 import { fit, roundRect, useCanvas, type Size } from '../parts/canvas'
 import { pack } from '../parts/lanes'
@@ -30,7 +30,7 @@ const { lane, brief, lasting } = pack(data.graphs, (graph) =>
 
 const text = (graph: Graph) =>
   [graph.name, graph.held_by ?? '', graph.cause ?? '', graph.place ? placeText(graph.place) : '', graph.place?.function ?? ''].join(' ').toLowerCase()
-export const haystacks = data.graphs.map(text)
+export const words = once(() => data.graphs.map(text))
 
 /** Everything in the order of time, for the arrow keys. */
 const inOrder: (Item & { at: number })[] = [
@@ -286,6 +286,8 @@ function paint(context: CanvasRenderingContext2D, box: Size, rows: Rows, scroll:
   context.beginPath()
   context.rect(0, TOP - 4, box.width, bottom - TOP)
   context.clip()
+  const texts = searching.value ? words() : null
+  const lost = (index: number) => texts !== null && !matches(texts[index])
   const gap = (row: number) => (row > 12 ? 5 : row > 7 ? 2 : 1)
   for (let index = 0; index < data.graphs.length; index++) {
     const graph = data.graphs[index]
@@ -295,7 +297,7 @@ function paint(context: CanvasRenderingContext2D, box: Size, rows: Rows, scroll:
     const from = x(graph.built)
     const to = x(endOf(graph))
     if (to < -20 || from > box.width + 20) continue
-    bar(context, colours, graph, from, to, y, row - gap(row), box.width, searching.value && !matches(haystacks[index]), under)
+    bar(context, colours, graph, from, to, y, row - gap(row), box.width, lost(index), under)
   }
   context.restore()
 

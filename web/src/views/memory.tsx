@@ -5,7 +5,7 @@ import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
 import { useMemo, useState } from 'preact/hooks'
 import { data, findingOf, type Sample, type Split } from '../data'
-import { bytes, moment, opText } from '../format'
+import { bytes, moment, once, opText, UNITS } from '../format'
 import { causeColour, ink, OKABE, SANS, SERIES } from '../palette'
 import { useCanvas } from '../parts/canvas'
 import { Empty, Segments, Swatch } from '../parts/text'
@@ -17,7 +17,9 @@ const RIGHT = 16
 const TOP = 30
 const BOTTOM = 28
 
-export const OTHER = 'everything else'
+const SPLITS: Split[] = ['module', 'line', 'op', 'holder']
+
+const OTHER = 'everything else'
 
 interface Layer {
   name: string
@@ -41,16 +43,18 @@ function fromGraphs(): Sample[] {
   changes.sort((a, b) => a.at - b.at)
   const lines: Record<string, number> = {}
   const useless: Record<string, number> = {}
+  const holders: Record<string, number> = {}
   let total = 0
   const made: Sample[] = []
   for (const { at, by, graph } of changes) {
     const key = graph.place ? `${graph.place.file}:${graph.place.line}` : ''
     // A step, not a slope: the bytes are there at once.
-    made.push({ at, bytes: total, module: {}, line: { ...lines }, op: {}, useless: { ...useless } })
+    made.push({ at, bytes: total, module: {}, line: { ...lines }, op: {}, holder: { ...holders }, useless: { ...useless } })
     total += by
     lines[key] = (lines[key] ?? 0) + by
+    if (graph.held_by) holders[graph.held_by] = (holders[graph.held_by] ?? 0) + by
     if (graph.cause) useless[graph.cause] = (useless[graph.cause] ?? 0) + by
-    made.push({ at, bytes: total, module: {}, line: { ...lines }, op: {}, useless: { ...useless } })
+    made.push({ at, bytes: total, module: {}, line: { ...lines }, op: {}, holder: { ...holders }, useless: { ...useless } })
   }
   return made.slice(0, 20_000)
 }
@@ -86,7 +90,7 @@ function layersOf(split: Split): Layer[] {
   const shown = ranked.slice(0, ranked.length > SERIES.length ? SERIES.length - 1 : SERIES.length)
   const layers: Layer[] = shown.map(([name, top], index) => ({
     name,
-    label: split === 'op' ? opText(name) : name || (split === 'module' ? 'outside of modules' : 'unknown line'),
+    label: split === 'op' ? opText(name) : name || '(not known)',
     colour: SERIES[index],
     most: top,
     low: [],
@@ -114,7 +118,7 @@ const repairs = [...new Set(samples.flatMap((sample) => Object.keys(sample.usele
 function names(split: Split): Set<string> {
   return new Set(samples.flatMap((sample) => Object.keys(sample[split] ?? {})))
 }
-export const haystacks = [...names('module'), ...names('line'), ...names('op')].map((name) => name.toLowerCase())
+export const words = once(() => SPLITS.flatMap((split) => [...names(split)]).map((name) => name.toLowerCase()))
 
 export function Memory() {
   if (!samples.length) {
@@ -129,7 +133,7 @@ export function Memory() {
 }
 
 function Areas() {
-  const splits = (['module', 'line', 'op'] as const).filter((split) => samples.some((sample) => Object.keys(sample[split] ?? {}).length))
+  const splits = SPLITS.filter((split) => samples.some((sample) => Object.keys(sample[split] ?? {}).length))
   const [split, setSplit] = useState<Split>(splits[0] ?? 'module')
   const [repaired, setRepaired] = useState<string>('')
   const [cursor, setCursor] = useState<number | null>(null)
@@ -150,7 +154,11 @@ function Areas() {
 
     // The axes.
     context.textAlign = 'right'
-    for (const tick of y.ticks(Math.max(2, Math.floor(box.height / 80)))) {
+    const unit = 1024 ** Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(top) / 10)))
+    const ticks = scaleLinear()
+      .domain([0, (top * 1.08) / unit])
+      .ticks(Math.max(2, Math.floor(box.height / 80)))
+    for (const tick of ticks.map((value) => value * unit)) {
       context.strokeStyle = colours.line
       context.lineWidth = 1
       context.beginPath()
@@ -192,6 +200,17 @@ function Areas() {
         .y((_, index) => y(layer.high[index]))
         .context(context)(samples)
       context.stroke()
+    }
+
+    // Between two samples nothing is known: where they are few, each is marked.
+    const seen = samples.filter((sample) => sample.at >= from && sample.at <= to)
+    if (seen.length && (box.width - LEFT) / seen.length > 9) {
+      context.fillStyle = colours.text
+      for (const sample of seen) {
+        context.beginPath()
+        context.arc(x(sample.at), y(sample.bytes), 2, 0, 7)
+        context.fill()
+      }
     }
 
     if (repaired) {
@@ -296,7 +315,7 @@ function Areas() {
       <div class="tools">
         <Segments
           label="Split by"
-          choices={splits.map((value) => ({ value, label: { module: 'Module', line: 'Line', op: 'Operation' }[value] }))}
+          choices={splits.map((value) => ({ value, label: { module: 'Module', line: 'Line', op: 'Operation', holder: 'Holder' }[value] }))}
           value={split}
           onChange={setSplit}
         />

@@ -1,7 +1,7 @@
 // Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
 import { useState } from 'preact/hooks'
 import { data, type Evidence, type Finding, type Place, type Remedy } from '../data'
-import { bytes, iterationText, keyOf, many, placeText } from '../format'
+import { bytes, iterationText, keyOf, many, once, placeText } from '../format'
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
 import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
@@ -13,7 +13,8 @@ const ROLES = [
   ['used', 'Used again'],
 ] as const
 
-export const haystacks = data.findings.map((finding) =>
+export const words = once(() =>
+  data.findings.map((finding) =>
   [
     finding.code,
     finding.cause,
@@ -24,10 +25,11 @@ export const haystacks = data.findings.map((finding) =>
   ]
     .join(' ')
     .toLowerCase(),
+  ),
 )
 
 export function Story() {
-  const shown = data.findings.map((finding, index) => [finding, index] as const).filter(([, index]) => matches(haystacks[index]))
+  const shown = data.findings.map((finding, index) => [finding, index] as const).filter(([, index]) => matches(words()[index]))
   return (
     <div class="story">
       <Summary />

@@ -60,7 +60,11 @@ def story(iterations: int = 9) -> Data:
                 {
                     "at": moment,
                     "bytes": size + held,
-                    "module": {"cell": round(size * 0.8), "readout": round(size * 0.15), "(no module)": round(size * 0.05) + held},
+                    "module": {
+                        "cell": round(size * 0.8),
+                        "readout": round(size * 0.15),
+                        "(no module)": round(size * 0.05) + held,
+                    },
                     "line": {f"{FILE}:18": round(size * 0.8), f"{FILE}:19": round(size * 0.2) + held},
                     "op": {
                         "MulBackward0": round(size * 0.4),

@@ -1,7 +1,7 @@
 // Where the boxes of a cut stand: layers from the loss down to the leaves.
 import { graphlib, layout as run } from '@dagrejs/dagre'
 import { extent } from 'd3-array'
-import { opText } from '../format'
+import { opText, shortFile } from '../format'
 import { links, pathOf, visible, type Group, type Link, type Tree } from './collapse'
 
 export interface Box {
@@ -40,9 +40,8 @@ export function layout(tree: Tree, open: Set<Group>, measure: (text: string, fon
   for (const group of visible(tree, open)) {
     const title = titleOf(group)
     const detail = detailOf(group)
-    const code = group.kind === 'node' && group.node.state !== 'leaf' && group.node.statement
-    const first = measure(title, group.kind === 'statement' ? 'code' : 'title') + (group.children.length ? 54 : 30)
-    const second = measure(detail, code ? 'code' : 'detail') + 36
+    const first = measure(title, group.kind === 'statement' ? 'code' : 'title') + (group.children.length ? 60 : 36)
+    const second = measure(detail, inCode(group) ? 'code' : 'detail') + 44
     const width = Math.min(WIDEST, Math.max(74, first, second))
     boxes.set(group, { group, title, detail, x: 0, y: 0, width, height: HEIGHT })
     graph.setNode(String(group.id), { width, height: HEIGHT })
@@ -75,17 +74,23 @@ export function layout(tree: Tree, open: Set<Group>, measure: (text: string, fon
   }
 }
 
+/** Is a box best told apart by its statement? Inside of modules it is by the module. */
+export function inCode(group: Group): boolean {
+  return group.kind === 'node' && !group.node.module && Boolean(group.node.statement)
+}
+
 export function titleOf(group: Group): string {
   if (group.kind === 'node' && group.node.state === 'leaf') {
-    const { name, module } = group.node
-    return name ? (module && name.startsWith(`${module}.`) ? name.slice(module.length + 1) : name) : 'leaf'
+    const { name } = group.node
+    const path = `${pathOf(group)}.`
+    return name ? (name.startsWith(path) ? name.slice(path.length) : name) : 'leaf'
   }
   if (group.kind === 'node') return opText(group.node.op)
   return group.label
 }
 
 export function detailOf(group: Group): string {
-  if (group.kind === 'node') return group.node.state === 'leaf' ? pathOf(group) : group.node.statement || pathOf(group)
+  if (group.kind === 'node') return group.node.state !== 'leaf' && inCode(group) ? group.node.statement! : pathOf(group) || (group.node.place ? `${shortFile(group.node.place.file)}:${group.node.place.line}` : '')
   const inside = group.size ? `${group.size.toLocaleString('en-US')} ops` : `${group.leaves} leaves`
   const above = pathOf(group)
   return above && group.kind !== 'module' ? `${above} · ${inside}` : inside

@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { data, passById } from '../data'
 import { bytes, count, keyOf, many, once, opText, placeText } from '../format'
 import { cut, grow, pathOf, visible, type Group, type Tree } from '../graph/collapse'
-import { HEIGHT, layout, type Box, type Drawing } from '../graph/layout'
+import { HEIGHT, inCode, layout, type Box, type Drawing } from '../graph/layout'
 import { ink, MONO, SANS, type Ink } from '../palette'
 import { fit, roundRect, useCanvas } from '../parts/canvas'
 import { Empty, PlaceLink, Swatch } from '../parts/text'
@@ -114,8 +114,8 @@ function Board() {
     if (first.current) {
       first.current = false
       fitAll()
-      const boundary = drawing.boxes.find((box) => box.group.boundary)
-      if (boundary) setChosen(boundary.group)
+      const top = drawing.boxes.reduce((a, b) => (b.y < a.y ? b : a))
+      setChosen((drawing.boxes.find((box) => box.group.boundary) ?? top).group)
       return
     }
     // Opening a box must not throw the reader somewhere else: what was clicked stays under the pointer.
@@ -124,7 +124,14 @@ function Board() {
     const box = drawing.boxes.find((one) => one.group === from.group || isInside(one.group, from.group) || isInside(from.group, one.group))
     if (box) {
       const { k } = transform.current
-      move(zoomIdentity.translate(from.x - box.x * k, from.y - box.y * k).scale(k))
+      let x = from.x - box.x * k
+      let y = from.y - box.y * k
+      // ... unless what came out of it would be outside the window.
+      const inside = drawing.boxes.filter((one) => one.group === from.group || isInside(one.group, from.group))
+      const { width, height } = size.current!
+      x += shift(inside.map((one) => [(one.x - one.width / 2) * k + x, (one.x + one.width / 2) * k + x]), width)
+      y += shift(inside.map((one) => [(one.y - HEIGHT / 2) * k + y, (one.y + HEIGHT / 2) * k + y]), height)
+      move(zoomIdentity.translate(x, y).scale(k))
     }
     anchor.current = null
   }, [drawing])
@@ -273,6 +280,15 @@ function Board() {
   )
 }
 
+/** How far to move so that these spans lie within the room; if they are too long for it, from their beginning. */
+function shift(spans: [number, number][], room: number): number {
+  const margin = 24
+  const low = Math.min(...spans.map(([from]) => from))
+  const high = Math.max(...spans.map(([, to]) => to))
+  if (low < margin || high - low > room - 2 * margin) return margin - low
+  return high > room - margin ? room - margin - high : 0
+}
+
 function isInside(group: Group, holder: Group): boolean {
   for (let up = group.parent; up; up = up.parent) if (up === holder) return true
   return false
@@ -393,8 +409,8 @@ function paintBox(context: CanvasRenderingContext2D, colours: Ink, box: Box, lig
   const room = box.width - 28
   context.fillStyle = colours.text
   context.font = group.kind === 'statement' ? FONTS.code : FONTS.title
-  context.fillText(fit(context, box.title, room - (group.children.length ? 18 : 0)), x + 14, y + 15)
-  context.font = group.kind === 'node' && group.node.statement && !leaf ? FONTS.code : FONTS.detail
+  context.fillText(fit(context, box.title, room - (group.children.length ? 18 : 0)), x + 14, box.detail ? y + 15 : y + HEIGHT / 2)
+  context.font = inCode(group) ? FONTS.code : FONTS.detail
   context.fillStyle = colours.muted
   context.fillText(fit(context, box.detail, room - 4), x + 14, y + 31)
   if (group.children.length) {

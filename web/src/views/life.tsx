@@ -245,18 +245,19 @@ function paint(context: CanvasRenderingContext2D, box: Size, rows: Rows, scroll:
   context.font = `500 11px ${SANS}`
   context.textBaseline = 'middle'
   let lastLabel = -Infinity
+  const edges = bands.map((band) => [x(band.from), Number.isFinite(band.to) ? x(band.to) : box.width])
+  context.fillStyle = colours.raised
+  edges.forEach(([from, to], index) => {
+    if (index % 2 === 0 && to - from > 8 && to > 0 && from < box.width) context.fillRect(from, 0, to - from, bottom)
+  })
   bands.forEach((band, index) => {
-    const from = x(band.from)
-    const to = Number.isFinite(band.to) ? x(band.to) : box.width
+    const [from, to] = edges[index]
     if (to < 0 || from > box.width) return
-    if (index % 2 === 0 && to - from > 2) {
-      context.fillStyle = colours.raised
-      context.fillRect(from, 0, to - from, bottom)
-    }
     const long = bands.length < 2 || to - from > 84 ? `iteration ${band.label}` : band.label
     const left = Math.max(from, 0) + 6
     const wide = context.measureText(long).width
-    if (to - left > wide + 4 && left > lastLabel) {
+    // Where the iterations are narrow, a number now and then.
+    if (left > lastLabel && (to - left > wide + 4 || left > lastLabel + 40)) {
       context.fillStyle = colours.muted
       context.fillText(long, left, AXIS / 2 + 1)
       lastLabel = left + wide + 8
@@ -424,10 +425,11 @@ function marks(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) 
   const brightIs = (item: Pass | Step) => lit.value !== null && keyOf(item.place) === lit.value
 
   let last = -Infinity
+  const dense = (x(moments[1]) - x(moments[0])) / Math.max(1, data.passes.length) < 9
   for (const step of data.steps) {
     const px = x(step.at)
     const loud = chosenIs('step', step.id) || brightIs(step)
-    if (px < 0 || px > box.width || (px - last < 5 && !loud)) continue
+    if (px < 0 || px > box.width || ((dense || px - last < 9) && !loud)) continue
     last = px
     context.strokeStyle = loud ? colours.lit : colours.muted
     context.lineWidth = loud ? 2 : 1.25
@@ -465,6 +467,9 @@ function marks(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) 
       context.lineTo(px - 5, y + 5)
       context.stroke()
       context.lineCap = 'butt'
+    } else if (dense && !loud) {
+      context.fillStyle = colours.muted
+      context.fillRect(px - 0.5, y - 5, 1, 10)
     } else {
       context.fillStyle = colours.text
       context.beginPath()
@@ -496,9 +501,7 @@ function bytesBelow(context: CanvasRenderingContext2D, colours: Ink, x: (at: num
   context.beginPath()
   context.moveTo(x(costs[0][0]), bottom)
   for (const [at, value] of costs) context.lineTo(x(at), y(value))
-  const last = costs[costs.length - 1]
-  context.lineTo(Math.max(x(last[0]), x(moments[1])), y(last[1]))
-  context.lineTo(Math.max(x(last[0]), x(moments[1])), bottom)
+  context.lineTo(x(costs[costs.length - 1][0]), bottom)
   context.closePath()
   context.fillStyle = colours.accent
   context.globalAlpha = 0.16

@@ -154,7 +154,8 @@ function Areas() {
 
     // The axes.
     context.textAlign = 'right'
-    const unit = 1024 ** Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(top) / 10)))
+    const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(top) / 10)))
+    const unit = 1024 ** power
     const ticks = scaleLinear()
       .domain([0, (top * 1.08) / unit])
       .ticks(Math.max(2, Math.floor(box.height / 80)))
@@ -166,7 +167,7 @@ function Areas() {
       context.lineTo(box.width - RIGHT, Math.round(y(tick)) + 0.5)
       context.stroke()
       context.fillStyle = colours.muted
-      context.fillText(bytes(tick).replace(/\.0+ /, ' '), LEFT - 8, y(tick))
+      context.fillText(`${Number((tick / unit).toPrecision(3))} ${UNITS[power]}`, LEFT - 8, y(tick))
     }
     context.textAlign = 'center'
     for (const tick of x.ticks(Math.max(2, Math.floor(box.width / 110)))) {
@@ -182,7 +183,7 @@ function Areas() {
       const lost = searching.value && !matches(layer.label.toLowerCase())
       const bright = off === layer.name || (split === 'line' && lit.value === layer.name)
       const other = off !== null || (split === 'line' && lit.value !== null && layers.some((one) => one.name === lit.value))
-      context.globalAlpha = lost ? 0.12 : other && !bright ? 0.3 : 0.9
+      context.globalAlpha = lost ? 0.12 : repaired ? 0.25 : other && !bright ? 0.3 : 0.9
       context.fillStyle = layer.colour === 'grey' ? colours.neutral : layer.colour
       context.beginPath()
       area<Sample>()
@@ -215,7 +216,15 @@ function Areas() {
 
     if (repaired) {
       const left = (sample: Sample) => sample.bytes - goneOf(sample, repaired)
-      // Hatched: it would be gone.
+      // What would be left; and hatched, what would be gone. Which layers it comes from is not known: they step back.
+      context.beginPath()
+      area<Sample>()
+        .x((sample) => x(sample.at))
+        .y0(y(0))
+        .y1((sample) => y(left(sample)))
+        .context(context)(samples)
+      context.fillStyle = colours.accent
+      context.fill()
       context.save()
       context.beginPath()
       area<Sample>()
@@ -224,10 +233,6 @@ function Areas() {
         .y1((sample) => y(sample.bytes))
         .context(context)(samples)
       context.clip()
-      context.fillStyle = colours.paper
-      context.globalAlpha = 0.72
-      context.fillRect(0, 0, box.width, box.height)
-      context.globalAlpha = 1
       context.strokeStyle = colours.muted
       context.lineWidth = 1
       context.beginPath()
@@ -237,14 +242,6 @@ function Areas() {
       }
       context.stroke()
       context.restore()
-      context.strokeStyle = colours.text
-      context.lineWidth = 2
-      context.beginPath()
-      line<Sample>()
-        .x((sample) => x(sample.at))
-        .y((sample) => y(left(sample)))
-        .context(context)(samples)
-      context.stroke()
     }
     context.restore()
 

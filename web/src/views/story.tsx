@@ -1,7 +1,7 @@
 // Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
 import { useState } from 'preact/hooks'
 import { data, type Evidence, type Finding, type Place, type Remedy } from '../data'
-import { bytes, iterationText, keyOf, many, once, placeText } from '../format'
+import { bytes, count, iterationText, keyOf, many, once, placeText } from '../format'
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
 import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
@@ -59,10 +59,10 @@ function Summary() {
   const failed = data.passes.filter((pass) => pass.outcome === 'failed').length
   const facts: [string, string][] = [
     [String(data.findings.length), data.findings.length === 1 ? 'finding' : 'findings'],
-    [data.passes.length.toLocaleString('en-US'), failed ? `passes, ${failed} failed` : 'passes'],
-    [data.steps.length.toLocaleString('en-US'), 'optimizer steps'],
+    [count(data.passes.length), `${data.passes.length === 1 ? 'pass' : 'passes'}${failed ? `, ${count(failed)} failed` : ''}`],
+    [count(data.steps.length), data.steps.length === 1 ? 'optimizer step' : 'optimizer steps'],
   ]
-  if (data.graphs.length) facts.push([alive.toLocaleString('en-US'), 'graphs alive at the end'])
+  if (data.graphs.length) facts.push([count(alive), alive === 1 ? 'graph alive at the end' : 'graphs alive at the end'])
   if (peak) facts.push([bytes(peak), 'saved at the peak'])
   return (
     <dl class="summary">
@@ -80,7 +80,7 @@ function Summary() {
 /** Memory at a glance: does it grow? */
 function Spark() {
   const samples = data.memory
-  if (samples.length < 3) return null
+  if (samples.length < 6) return null
   const from = samples[0].at
   const size = samples[samples.length - 1].at - from || 1
   const most = samples.reduce((top, sample) => Math.max(top, sample.bytes), 1)

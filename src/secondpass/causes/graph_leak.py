@@ -150,10 +150,13 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         )
         remedies = [once, remedies[-1]]
     few = [growth.seen[0], growth.seen[len(growth.seen) // 2], growth.seen[-1]]
-    evidence = [
-        {"what": "note", "text": f"`{growth.name}`: {count} with history at pass {when}", "count": count}
+    held = "iterations deep" if growth.running else "with history"
+    evidence: list[dict[str, object]] = [
+        {"what": "note", "text": f"`{growth.name}`: {count} {held}{_at(trace, when)}", "count": count}
         for when, count in few
     ]
+    if any(p.when > few[-1][0] for p in trace.passes):
+        evidence[-1]["text"] = f"{evidence[-1]['text']} (sampled: not every pass was looked at)"
     if growth.nodes is not None:
         evidence.append(_cost(growth))
     kind = "running" if growth.running else "slot"
@@ -167,6 +170,12 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         evidence=evidence,
         chain=_chain(growth),
     )
+
+
+def _at(trace: Trace, when: int) -> str:
+    """The iteration of a pass, where one was made then."""
+    found = trace.at(when)
+    return f" in iteration {found.iteration}" if found is not None and found.iteration is not None else ""
 
 
 def _chain(growth: Growth) -> list[str]:

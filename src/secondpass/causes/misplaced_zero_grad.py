@@ -119,7 +119,9 @@ def _explain(trace: Trace, one: Series) -> Finding:
         )
     ]
     count = sum(not _anything(s) for s in one.steps)
-    evidence = [{"what": "note", "text": f"{count} of {len(one.steps)} steps had no gradient to apply"}]
+    evidence = [
+        {"what": "note", "text": f"{count} of {len(one.steps)} steps that were looked at had no gradient to apply"}
+    ]
     return warning(CODE, "misplaced-zero-grad", message, place, remedies, used=step.place, evidence=evidence)
 
 

@@ -7,21 +7,32 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 __all__ = ["die_of_interrupt", "show", "without_ours"]
 
+_OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 
-def show(error: BaseException) -> Any:
-    """What Python does with an exception that nobody caught; returns the exit status."""
+
+def show(error: BaseException, *, whole: bool = True, painted: Mapping[str, str] | None = None) -> Any:
+    """What Python does with an exception that nobody caught; returns the exit status.
+
+    Unless `whole`, frames of torch and of ours are one line: what they say is in the explanation. `painted` are notes of the
+    exception and what to show in their place. A program that has a hook of its own gets it, whatever we would like.
+    """
     kind, where = type(error), error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, where
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     try:
-        sys.excepthook(kind, error, where)
+        if sys.excepthook is sys.__excepthook__ and (painted or not whole):
+            _print(error, whole, painted or {})
+        else:
+            sys.excepthook(kind, error, where)
     except SystemExit as stop:
         return stop.code
     except BaseException as fault:
@@ -30,6 +41,48 @@ def show(error: BaseException) -> Any:
         print("\nOriginal exception was:", file=sys.stderr)
         traceback.print_exception(error)
     return 1
+
+
+def _print(error: BaseException, whole: bool, painted: Mapping[str, str]) -> None:
+    try:
+        shown = traceback.TracebackException.from_exception(error, compact=True)
+        if not whole:
+            _fold(shown, set())
+        text = "".join(shown.format())
+        for note, instead in painted.items():
+            text = text.replace(note, instead)
+    except Exception:  # Python's own way always works
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        return
+    print(text, end="", file=sys.stderr, flush=True)
+
+
+def _fold(shown: traceback.TracebackException | None, seen: set[int]) -> None:
+    """Folds the stack of an exception, and of those that it came from."""
+    if shown is None or id(shown) in seen:
+        return
+    seen.add(id(shown))
+    shown.stack = _Folded(shown.stack)
+    for other in (shown.__cause__, shown.__context__, *(getattr(shown, "exceptions", None) or ())):
+        _fold(other, seen)
+
+
+class _Folded(traceback.StackSummary):
+    """A stack in which frames of torch and of ours, one after the other, are one line."""
+
+    def format(self, **options: Any) -> list[str]:
+        made: list[str] = []
+        for hidden, frames in groupby(self, key=lambda frame: _is_inner(frame.filename)):
+            some = list(frames)
+            if hidden and len(some) > 1:
+                made.append(f"  ... {len(some)} frames inside torch (--full-traceback shows them)\n")
+            else:
+                made += traceback.StackSummary.from_list(some).format(**options)
+        return made
+
+
+def _is_inner(file: str) -> bool:
+    return file.startswith(_OURS) or f"{os.sep}site-packages{os.sep}torch{os.sep}" in file
 
 
 def die_of_interrupt() -> None:

@@ -24,6 +24,7 @@ from typing import Any
 import click
 
 from ..record import Report, Trace, to_plain
+from ..render import color_for
 from ..session import adopt
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
@@ -50,8 +51,10 @@ class Program:
         page_file: str | None = None,
         events_file: str | None = None,
         ledgers: int | None = None,
+        full_traceback: bool = False,
         quiet: bool = False,
     ) -> None:
+        self.full_traceback = full_traceback
         self.program, self.arguments, self.as_module = program, arguments, as_module
         self.json_file, self.trace_file, self.quiet = json_file, trace_file, quiet
         self.page_file, self.events_file, self.ledgers = page_file, events_file, ledgers
@@ -234,7 +237,13 @@ class Program:
         self.error = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}".removesuffix(": ")
         if self.session is not None:
             self.session.raised(error)
-        status = show(error.with_traceback(without_ours(error.__traceback__)))
+        painted = {}
+        if self.session is not None and color_for(sys.stderr):
+            painted = self.session.painted(error)
+        # An error that is not of our family is shown as Python shows it: its frames may be all that there is to see.
+        told = self.session is not None and self.session.explained(error)
+        whole = self.full_traceback or not told
+        status = show(error.with_traceback(without_ours(error.__traceback__)), whole=whole, painted=painted)
         return 130 if isinstance(error, KeyboardInterrupt) else status
 
     def _finish(self, ended: bool, status: Any) -> None:

@@ -25,6 +25,7 @@ __all__ = ["command"]
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.option("--no-lines", is_flag=True, help="Do not mark statements: lines are then told from names and calls only.")
+@click.option("--full-traceback", is_flag=True, help="Show the frames of torch too, not as one line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own: the report goes to --json only.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -34,6 +35,7 @@ def command(
     page_file: str | None,
     as_module: bool,
     no_lines: bool,
+    full_traceback: bool,
     quiet: bool,
     program: str,
     arguments: tuple[str, ...],
@@ -62,6 +64,7 @@ def command(
             json_file=json_file,
             trace_file=trace_file,
             page_file=page_file,
+            full_traceback=full_traceback,
             quiet=quiet,
         ).run()
     )

@@ -25,6 +25,7 @@ __all__ = ["command"]
     help="Also write a Chrome trace (for Perfetto): iterations, passes, steps, graphs, and saved bytes over time.",
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
+@click.option("--full-traceback", is_flag=True, help="Show the frames of torch too, not as one line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -33,6 +34,7 @@ def command(
     steps: int,
     events_file: str | None,
     as_module: bool,
+    full_traceback: bool,
     quiet: bool,
     program: str,
     arguments: tuple[str, ...],
@@ -58,6 +60,7 @@ def command(
             page_file=page_file,
             events_file=events_file,
             ledgers=steps,
+            full_traceback=full_traceback,
             quiet=quiet,
         ).run()
     )

@@ -32,6 +32,7 @@ __all__ = [
     "Forward",
     "Gradient",
     "Holding",
+    "Kept",
     "Loop",
     "Pass",
     "PassKind",
@@ -53,6 +54,7 @@ FailureKind = Literal[
     "unused",
     "ready-twice",
     "unfinished-reduction",
+    "out-of-memory",
     "other",
 ]
 Gradient = tuple[int, ...]
@@ -242,6 +244,10 @@ class Binding:
     """Of a sum, scaled or not: the nodes that it was made of."""
     leaves: tuple[int, ...] = ()
     """Leaves without a gradient so far that lie behind it, and that the pass it was seen at does not walk to."""
+    nodes: int | None = None
+    """Nodes behind it, where they were counted."""
+    bytes: int | None = None
+    """Bytes of the saved tensors that those still held."""
 
     @property
     def name(self) -> str:
@@ -280,6 +286,28 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Saved tensors that were alive when an allocation failed, by what holds them."""
+
+    holder: str
+    """The path, of a container for all that is in it; "" where no name in sight leads there."""
+    bytes: int
+    count: int
+    """How many tensors."""
+    outdated: bool
+    """Whether a step has moved parameters behind them since they were built."""
+    collected: bool = False
+    """Whether they lie in a container."""
+    single: bool | None = None
+    """Whether the tensors that hold them have one element each."""
+    retained: bool = False
+    """Whether a pass walked them and was told to keep them."""
+    iterations: tuple[int, ...] = ()
+    place: Place | None = None
+    """The line that built most of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Executed:
     """A statement that ran, in the order in which they began."""
 
@@ -315,11 +343,16 @@ class Failure:
     leaf: int | None = None
     """The parameter behind that saved tensor, where it is one."""
     names: tuple[str, ...] = ()
-    """Names of the tensor behind that saved tensor when the pass failed."""
+    """Names of the tensor behind that saved tensor when the pass failed; of an allocation that failed, of the modules in
+    sight."""
     waiting: tuple[int, ...] | None = None
     """Of a reduction that was not finished: the leaves whose gradient had not come."""
     parallel: int | None = None
     """The module, in `Trace.parallels`, that refused."""
+    bytes: int | None = None
+    """Of an allocation that failed: how much was asked for."""
+    evaluating: bool | None = None
+    """Of an allocation that failed: whether every module in sight was set to evaluate; None where there was none."""
     requires: dict[str, bool] = field(default_factory=dict)
     """Of a loss without history: which of the tensors in sight required a gradient, by name."""
     trained: tuple[str, ...] = ()

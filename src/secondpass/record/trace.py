@@ -7,7 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .event import Binding, Clear, Cut, Executed, Failure, Forward, Holding, Loop, Pass, Step, Stretch, Switch, Write
+from .event import (
+    Binding,
+    Clear,
+    Cut,
+    Executed,
+    Failure,
+    Forward,
+    Holding,
+    Kept,
+    Loop,
+    Pass,
+    Step,
+    Stretch,
+    Switch,
+    Write,
+)
 from .place import Place
 
 __all__ = ["Node", "Owner", "Parallel", "Producer", "Trace"]
@@ -93,6 +108,8 @@ class Trace:
     bindings: tuple[Binding, ...] = ()
     holdings: tuple[Holding, ...] = ()
     failures: tuple[Failure, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    """What was alive when an allocation failed."""
     owners: tuple[Owner, ...] = ()
     held: frozenset[int] | None = None
     """Leaves that modules in sight held when last looked at; None where nobody looked."""

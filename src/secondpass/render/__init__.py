@@ -10,7 +10,7 @@ from typing import IO
 from ..record import Finding
 from ._screen import screen
 
-__all__ = ["color_for", "note"]
+__all__ = ["color_for", "note", "painted"]
 
 
 def note(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:
@@ -20,9 +20,20 @@ def note(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None
     return "\n" + "\n".join(line.plain for line in lines)
 
 
+def painted(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:
+    """The same in colour."""
+    from .text import painted as paint
+
+    return "\n" + paint(screen(finding, width=width, sources=sources), width).rstrip("\n")
+
+
 def color_for(stream: IO[str]) -> bool:
-    """Whether colour is welcome there: a terminal, and https://no-color.org is respected."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    """Whether colour is welcome there: a terminal, or FORCE_COLOR; https://no-color.org is respected first."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") != "0":
+        return True
+    if os.environ.get("TERM") == "dumb":
         return False
     try:
         return stream.isatty()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..record import Finding, Place
-from ._line import Line, cropped, fold
+from ._line import Line, cells, cropped, fold
 from ._source import Sources, span_of_call, span_of_code, span_of_name
 
 __all__ = ["excerpts", "gutter"]
@@ -104,13 +104,13 @@ def _marked(finding: Finding, number: int, text: str, marks: list[_Mark], width:
     yield Line((gutter(number), (text, "code")))
     for (start, end), words in spans.items():
         start, end = max(start - cut, 0), min(max(end - cut, start - cut + 1), len(text))
-        carets = " " * start + "^" * max(end - start, 1)
+        carets = " " * cells(text[:start]) + "^" * max(cells(text[start:end]), 1)
         said = ", ".join(words)
-        if len(carets) + 1 + len(said) <= room:
+        if len(carets) + 1 + cells(said) <= room:
             yield Line((gutter(None), (f"{carets} {said}", "caret")))
             continue
         yield Line((gutter(None), (carets, "caret")))
-        indent = min(start, max(room - 40, 0))
+        indent = min(cells(text[:start]), max(room - 40, 0))
         for row in fold(said, room - indent):
             yield Line((gutter(None), (" " * indent + row, "caret")))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..record import Finding, Place, from_plain
 from ._excerpt import excerpts
-from ._line import LABEL, Line, cropped, fold, wrap
+from ._line import LABEL, Line, cells, cropped, fold, padded, wrap
 from ._remedy import remedies
 from ._source import Sources
 
@@ -66,11 +66,11 @@ def _timeline(finding: Finding, width: int) -> Iterator[Line]:
     ]
     if not rows:
         return
-    whens, wheres, calls, labels = (max(map(len, column)) for column in zip(*rows, strict=True))
+    whens, wheres, calls, labels = (max(map(cells, column)) for column in zip(*rows, strict=True))
     calls = min(calls, width - LABEL - whens - wheres - labels - 6)
     for at, (when, where, call, label) in enumerate(rows):
-        cells = zip((when, where, cropped(call, 0, calls)[0], label), (whens, wheres, calls, labels), strict=True)
-        text = "  ".join(cell.ljust(size) for cell, size in cells if size)
+        row = zip((when, where, cropped(call, 0, calls)[0], label), (whens, wheres, calls, labels), strict=True)
+        text = "  ".join(padded(cell, size) for cell, size in row if size)
         yield Line((("passes".ljust(LABEL) if at == 0 else " " * LABEL, "label"), (text, "text")))
 
 

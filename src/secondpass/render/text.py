@@ -9,7 +9,7 @@ from ..record import Report
 from ._line import Line, wrap
 from ._screen import screen
 
-__all__ = ["STYLES", "render"]
+__all__ = ["STYLES", "painted", "render"]
 
 STYLES = {
     "caret": "bold red",
@@ -36,10 +36,11 @@ def render(report: Report, *, color: bool = False, width: int = 80, sources: Map
         lines += wrap(note, width, label="note")
     if not lines:
         return ""
-    return _painted(lines, width) if color else "\n".join(line.plain for line in lines) + "\n"
+    return painted(lines, width) if color else "\n".join(line.plain for line in lines) + "\n"
 
 
-def _painted(lines: list[Line], width: int) -> str:
+def painted(lines: list[Line], width: int) -> str:
+    """Lines with their styles, for terminals."""
     from io import StringIO
 
     from rich.console import Console

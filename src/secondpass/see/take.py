@@ -52,6 +52,7 @@ them has none."""
 _BY_PYTHON = ("ctx.", "keyword ", "random state")
 """What the graph itself holds through objects of Python's."""
 _DEEP = 3
+_USUALLY = 3
 
 
 def take(loss: Any, frame: FrameType | None) -> Ledger:
@@ -132,9 +133,20 @@ class Reading:
         self.entries: list[Entry] = []
         self.graph: dict[Any, tuple[Any, ...]] = {}
         self.complete = True
+        self.single: dict[str, bool] = {}
+        """Of containers with history: whether their tensors have one element each."""
+        self.modules: tuple[str, ...] = ()
+        """Names of the modules in sight that are part of no other, as the user has them."""
+        self.evaluating: bool | None = None
+        """Whether every module in sight is set to evaluate; None where there is none."""
         tensors: dict[str, Any] = {}
         containers: dict[int, str] = {}
         shot = look(frames, tensors, watcher.objects if watcher is not None else None, containers)
+        self.single = {h.trail.spelled(): h.single for h in shot.holders}
+        paths = [name for name, _ in shot.modules]
+        self.modules = tuple(n for n in paths if not any(n.startswith((o + ".", o + "[")) for o in paths))
+        training = [bool(m.training) for _, m in shot.modules]
+        self.evaluating = not any(training) if training else None
         if given is None:
             named = {id(t): name for name, t in tensors.items()}
             held = _live()
@@ -409,9 +421,12 @@ def _alone() -> int:
 
     # In a thread of its own: nodes are numbered by thread, and the user's numbers are not ours to use up.
     thread = threading.Thread(target=count)
-    thread.start()
-    thread.join()
-    return found[0] if found else 3
+    try:
+        thread.start()
+        thread.join()
+    except RuntimeError:  # no room for a thread
+        pass
+    return found[0] if found else _USUALLY
 
 
 class _Modules:

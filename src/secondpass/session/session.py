@@ -117,6 +117,19 @@ class Session:
                 at, told.note = notes.index(told.note), note_of(told.whole, told.sources)
                 notes[at] = told.note
 
+    def explained(self, error: BaseException) -> bool:
+        """Whether a note of this watch is on an exception."""
+        notes = getattr(error, "__notes__", [])
+        return id(error) in self._explained and any(told.note and told.note in notes for told in self._open)
+
+    def painted(self, error: BaseException) -> dict[str, str]:
+        """The notes of this watch on an exception, each with the same in colour."""
+        from ..render import painted
+
+        notes = getattr(error, "__notes__", [])
+        open_ = self._open if id(error) in self._explained else ()
+        return {t.note: painted(t.whole, sources=t.sources) for t in open_ if t.note and t.note in notes}
+
     def _again(self, failed: Failed) -> None:
         """A program that catches the error at every step: counting is enough."""
         place = self.watcher.files.places(failed.note.key)[:1]
@@ -138,6 +151,8 @@ class Session:
         """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
         if id(error) not in self._explained and Access.fits(error):
             self.watcher.guarded(self._accessed, error)
+        elif id(error) not in self._explained and not self.watcher.asleep:
+            self.watcher.guarded(self._ran_out, error)
         self.watcher.guarded(self.complete, error)
 
     def _accessed(self, error: BaseException) -> None:
@@ -147,6 +162,12 @@ class Session:
             failure = replace(trace.failures[-1], names=(access.name,))
             trace = replace(trace, failures=(*trace.failures[:-1], failure))
         self._conclude(trace, error)
+
+    def _ran_out(self, error: BaseException) -> None:
+        from ..see.memory import is_out_of_memory, out_of_memory
+
+        if is_out_of_memory(error):
+            self._conclude(out_of_memory(self.watcher, error), error)
 
     def tell(self) -> None:
         """Says on stderr what no exception of the user's has shown."""

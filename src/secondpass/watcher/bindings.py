@@ -83,6 +83,10 @@ class Seen:
     """Whether it has one element."""
     leaves: tuple[int, ...] = ()
     """See `record.Binding`."""
+    nodes: int | None = None
+    """Nodes behind it, where they were counted: now and then, of sums only."""
+    bytes: int | None = None
+    """Bytes of the saved tensors that those still hold."""
 
 
 @dataclass(slots=True)
@@ -121,16 +125,19 @@ def look(
     tensors: dict[str, Any] | None = None,
     objects: dict[str, Any] | None = None,
     containers: dict[int, str] | None = None,
+    *,
+    measure: bool = False,
 ) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
-    names of what was looked into, by identity. `objects` are looked into as well, by the names that they have there."""
+    names of what was looked into, by identity. `objects` are looked into as well, by the names that they have there.
+    `measure` counts what is behind sums: a running sum is told by its numbers, and what it costs by this."""
     with torch._C.DisableTorchFunction():
-        return _Look(tensors, containers).frames(frames, objects or {})
+        return _Look(tensors, containers, measure).frames(frames, objects or {})
 
 
 class _Look:
-    def __init__(self, tensors: Any, containers: dict[int, str] | None = None) -> None:
-        self.containers = containers
+    def __init__(self, tensors: Any, containers: dict[int, str] | None = None, measure: bool = False) -> None:
+        self.containers, self.measure = containers, measure
         self.shot = Snapshot()
         self.seen: set[int] = set()
         self.left = _BUDGET
@@ -222,9 +229,12 @@ class _Look:
         if node is None:
             return False
         self.last = node
-        self.shot.names.append(
-            Seen(trail, node._sequence_nr(), freed(node), self.function, _summed(node), _is_single(value))
-        )
+        seen = Seen(trail, node._sequence_nr(), freed(node), self.function, _summed(node), _is_single(value))
+        self.shot.names.append(seen)
+        if self.measure and seen.terms:
+            graph = walk([node], min(_WALK, touchable() // 4))
+            if graph is not None:
+                seen.nodes, seen.bytes = len(graph), saved_bytes(graph)
         return True
 
     def sequence(self, trail: Trail, value: Any, depth: int) -> bool:

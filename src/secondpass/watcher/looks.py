@@ -23,6 +23,7 @@ __all__ = ["Looks"]
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
 _DEEP = 2
 _ASIDES = 8
+_MEASURED = (4, 8, 16)
 
 
 class Looks:
@@ -57,7 +58,8 @@ class Looks:
         began = time.perf_counter()
         bare = self.gradients.bare() if self._asides < _ASIDES else set()
         tensors: dict[str, Any] = {}
-        note.shot = snapshot(self.files.frames(frame), tensors if bare else None, self.objects)
+        measure = note.iteration in _MEASURED
+        note.shot = snapshot(self.files.frames(frame), tensors if bare else None, self.objects, measure=measure)
         for name, optimizer in note.shot.optimizers:
             self.gradients.book(optimizer).name = name
         held: set[int] = set()

@@ -252,7 +252,9 @@ class _Builder:
             found += self._by_offset()
         for when, shot in shots:
             found += [
-                Binding(when, s.trail.path(), s.number, s.freed, s.function, s.single, s.terms, s.leaves)
+                Binding(
+                    when, s.trail.path(), s.number, s.freed, s.function, s.single, s.terms, s.leaves, s.nodes, s.bytes
+                )
                 for s in shot.names
             ]
         return found

@@ -81,16 +81,19 @@ def _running(trace: Trace, seen: list[Binding]) -> Iterator[Growth]:
     """A sum that was built from what the same name held before: its history grows."""
     last, length = -1, 0
     counts: list[tuple[int, int]] = []
+    each: tuple[int | None, int | None] = None, None
     for b in seen:
         if b.number != last:
             length = length + 1 if last in b.terms else 0
             last = b.number
         if length:
             counts.append((b.when, length))
+            if b.nodes is not None and b.bytes is not None:
+                each = b.nodes // length, b.bytes // length
     if counts and _grew([(seen[0].when, 0), *counts]):
         numbers: list[tuple[int, tuple[int, ...]]] = [(b.when, (b.number,)) for b in seen]
         if not _walked_later(trace, numbers):
-            yield Growth(seen[-1].path, tuple(counts), True, seen[-1].single)
+            yield Growth(seen[-1].path, tuple(counts), True, seen[-1].single, *each)
 
 
 def _grew(counts: list[tuple[int, int]]) -> bool:

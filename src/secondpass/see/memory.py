@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An allocation has failed: what the graphs held at that moment, as observations.
+
+NOTE [ What no later pass can need ]
+Saved tensors are outdated when an optimizer has moved a parameter that their graph leads to since they were built: a pass
+over them would fail, or give the gradient of parameters that are gone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+
+from ..record import Failure, Kept, Place, Trace
+from ..torchgraph import is_leaf
+from ..watcher.trace import build
+from ..watcher.watcher import Watcher
+from .origin import Origin
+from .take import Entry, Reading, without_collection
+
+__all__ = ["is_out_of_memory", "out_of_memory"]
+
+_WORDS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
+_ENTRY = re.compile(r"\[(?:\d+|\.\.\.)\]$")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation of PyTorch's has failed."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _WORDS)
+
+
+def out_of_memory(watcher: Watcher, error: BaseException) -> Trace:
+    """What was seen until an allocation failed, and what was alive then."""
+    frames, places = _frames(watcher, error.__traceback__)
+    with torch._C.DisableTorchFunction(), without_collection():
+        reading = Reading(None, frames, watcher)
+        kept = tuple(_kept(watcher, reading))
+        evaluating, modules = reading.evaluating, reading.modules
+        del reading
+    trace = build(watcher)
+    failure = Failure(
+        when=max([*(p.when for p in trace.passes), *(s.when for s in trace.steps)], default=0),
+        kind="out-of-memory",
+        message=str(error).partition("\n")[0],
+        place=places[0] if places else None,
+        stack=tuple(places),
+        bytes=_asked(str(error)),
+        evaluating=evaluating,
+        names=modules,
+    )
+    sources = dict(trace.sources)
+    for place in [*places, *(k.place for k in kept if k.place is not None)]:
+        sources.setdefault(place.file, "".join(watcher.files.lines(place.file)))
+    return replace(trace, failures=(failure,), kept=kept, sources=sources)
+
+
+def _frames(watcher: Watcher, traceback: TracebackType | None) -> tuple[list[FrameType], list[Place]]:
+    """The user's frames of a traceback and their places, innermost first."""
+    frames, places = [], []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if watcher.files.mine(code):
+            frames.append(traceback.tb_frame)
+            name = code.co_qualname.replace("<locals>.", "")
+            places.append(Place(watcher.files.show(code.co_filename), traceback.tb_lineno, name))
+        traceback = traceback.tb_next
+    return frames[::-1], places[::-1]
+
+
+def _asked(text: str) -> int | None:
+    """How much was asked for: "Tried to allocate 20.00 MiB", "you tried to allocate 400 bytes"."""
+    found = re.search(r"tried to allocate ([\d.]+) ?(?:([KMGT])i?B|bytes)", text, re.IGNORECASE)
+    return int(float(found[1]) * _UNITS[(found[2] or "").upper()]) if found else None
+
+
+def _kept(watcher: Watcher, reading: Reading) -> list[Kept]:
+    origin = Origin(watcher)
+    groups: dict[str, list[Entry]] = {}
+    for e in reading.entries:
+        if e.kind == "saved" and e.bytes:
+            groups.setdefault(_ENTRY.sub("", e.holder or ""), []).append(e)
+    retained = {n for p in origin.notes if p.retain for n in p.walked or ()}
+    leaves = _leaves(watcher, reading)
+    found = []
+    for holder, entries in groups.items():
+        # One holder may have both: what is of the present iteration is not outdated.
+        for outdated in (True, False):
+            some = [e for e in entries if _outdated(watcher, leaves.get(e.number), e.number) is outdated]
+            if some:
+                found.append(_group(holder, some, outdated, retained, origin, reading))
+    return found
+
+
+def _group(
+    holder: str, entries: list[Entry], outdated: bool, retained: set[int], origin: Origin, reading: Reading
+) -> Kept:
+    lines: dict[Place | None, int] = {}
+    for e in entries:
+        place = origin.place(e.number)
+        lines[place] = lines.get(place, 0) + e.bytes
+    lines.pop(None, None)
+    iterations = sorted({i[-1] for e in entries if (i := origin.iteration(e.number)) is not None})
+    return Kept(
+        holder=holder,
+        bytes=sum(e.bytes for e in entries),
+        count=len(entries),
+        outdated=outdated,
+        collected=any((e.holder or "") != holder for e in entries),
+        single=reading.single.get(holder),
+        retained=bool(retained) and all(e.number in retained for e in entries),
+        iterations=tuple(iterations),
+        place=max(lines, key=lambda p: lines[p]) if lines else None,
+    )
+
+
+def _leaves(watcher: Watcher, reading: Reading) -> dict[int, frozenset[int]]:
+    """The leaves behind each node, by its number; oldest first, so that each is worked out once."""
+    behind: dict[Any, frozenset[int]] = {}
+    shared: dict[frozenset[int], frozenset[int]] = {}
+    ordered = sorted(reading.graph, key=lambda n: (not is_leaf(n), n._sequence_nr()))
+    for node in ordered:
+        if is_leaf(node):
+            behind[node] = frozenset((watcher.leaves.of(node),))
+            continue
+        found = frozenset().union(*(behind.get(p, frozenset()) for p in reading.graph[node]))
+        behind[node] = shared.setdefault(found, found)
+    return {n._sequence_nr(): found for n, found in behind.items() if not is_leaf(n)}
+
+
+def _outdated(watcher: Watcher, leaves: frozenset[int] | None, number: int) -> bool:
+    if not leaves:
+        return False
+    for step in reversed(watcher.ledger.step_notes()):
+        if step.mark <= number:
+            return False
+        moved = step.moved if step.moved is not None else step.book.every if step.book is not None else ()
+        if not leaves.isdisjoint(moved):
+            return True
+    return False

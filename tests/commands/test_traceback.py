@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a failing program looks like on the screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from secondpass.render._line import cells, cropped
+
+TWICE = """
+import torch
+w = torch.ones(3, requires_grad=True)
+損失 = (w.exp() ** 2).sum()
+損失.backward()
+損失.backward()
+"""
+HOOK = "import sys\nsys.excepthook = lambda kind, error, where: print('mine', kind.__name__, file=sys.stderr)\n"
+CHAINED = """
+import torch
+loss = (torch.ones(3, requires_grad=True).exp() ** 2).sum()
+loss.backward()
+try:
+    loss.backward()
+except RuntimeError as error:
+    raise ValueError("later") from error
+"""
+
+
+def run(folder, text, *options, **environment):
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    return subprocess.run(
+        [sys.executable, "-m", "secondpass", "run", *options, "train.py"],
+        cwd=folder,
+        env={**plain, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8", **environment},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    ).stderr
+
+
+def test_frames_of_torch_are_one_line(tmp_path):
+    shown = run(tmp_path, TWICE)
+    assert 'train.py", line 6, in <module>' in shown
+    assert "  ... 4 frames inside torch (--full-traceback shows them)\nRuntimeError: Trying to backward" in shown
+    assert "_tensor.py" not in shown and "entrance.py" not in shown
+    assert "SP101" in shown and "\x1b" not in shown
+
+    # The carets stand below what they mean: the name takes four columns.
+    code, carets = next((a, b) for a, b in zip(shown.split("\n"), shown.split("\n")[1:], strict=False) if "^" in b)
+    assert carets.index("^") == code.index("損失")
+    assert carets.count("^") == cells("損失" if "built" in carets else "損失.backward()")
+
+
+def test_everything_where_it_is_asked_for_and_colour_where_forced(tmp_path):
+    shown = run(tmp_path, TWICE, "--full-traceback", FORCE_COLOR="1")
+    assert "_tensor.py" in shown and "frames inside torch" not in shown
+    assert "\x1b[1;31mSP101 repeated-backward\x1b[0m" in shown
+    assert shown.count("SP101") == 1
+
+
+def test_a_program_with_a_hook_of_its_own_gets_it(tmp_path):
+    shown = run(tmp_path, HOOK + TWICE)
+    assert shown.strip() == "mine RuntimeError"
+
+
+def test_an_error_of_another_kind_is_shown_as_python_shows_it(tmp_path):
+    shown = run(tmp_path, "import torch\ntorch.nn.Linear(2, 2)(torch.ones(3))")
+    assert "linear.py" in shown and "frames inside torch" not in shown
+
+
+def test_what_an_explained_error_led_to(tmp_path):
+    shown = run(tmp_path, CHAINED)
+    assert "The above exception was the direct cause" in shown and "ValueError: later" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"), [("abc", 3), ("損失", 4), ("e\u0301", 1), ("a\u200bb", 2), ("\uff46\uff55", 4), ("", 0)]
+)
+def test_columns(text, columns):
+    assert cells(text) == columns
+
+
+@pytest.mark.parametrize("text", ["x = 損失 + 損失 " * 20, "plain text " * 30])
+@pytest.mark.parametrize("start", [0, 30, 100, 200])
+def test_cropped_lines_fit(text, start):
+    shown, left = cropped(text, start, 60)
+    assert cells(shown) <= 60
+    assert text[left + 3 :].startswith(shown.removeprefix("...").removesuffix("...")) or not left

@@ -14,7 +14,7 @@ import pytest
 
 # How often the names are looked at depends on the speed of the machine, and so do these counts.
 SAMPLED = re.compile(
-    r"\d+(?= (?:tensors )?with history)|(?<=at pass )\d+|\d+(?=\ntensors with history)|\d+ of \d+(?= steps)"
+    r"\d+(?= (?:tensors )?with history)|(?<=with history in iteration )\d+|\d+(?=\ntensors with history)|\d+ of \d+(?= steps)"
 )
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

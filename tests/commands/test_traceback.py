@@ -63,16 +63,19 @@ def test_everything_where_it_is_asked_for_and_colour_where_forced(tmp_path):
     assert shown.count("SP101") == 1
 
 
+@pytest.mark.slow
 def test_a_program_with_a_hook_of_its_own_gets_it(tmp_path):
     shown = run(tmp_path, HOOK + TWICE)
     assert shown.strip() == "mine RuntimeError"
 
 
+@pytest.mark.slow
 def test_an_error_of_another_kind_is_shown_as_python_shows_it(tmp_path):
     shown = run(tmp_path, "import torch\ntorch.nn.Linear(2, 2)(torch.ones(3))")
     assert "linear.py" in shown and "frames inside torch" not in shown
 
 
+@pytest.mark.slow
 def test_what_an_explained_error_led_to(tmp_path):
     shown = run(tmp_path, CHAINED)
     assert "The above exception was the direct cause" in shown and "ValueError: later" in shown

@@ -115,6 +115,7 @@ for step in range(24):
 """
 
 
+@pytest.mark.slow
 def test_a_leak_and_what_its_repair_gives_back(tmp_path):
     (tmp_path / "train.py").write_text(LEAK)
     done = secondpass("see", "--steps", "3", "--out", "page.json", "train.py", cwd=tmp_path)
@@ -133,6 +134,7 @@ def test_a_leak_and_what_its_repair_gives_back(tmp_path):
     assert data["graph"]["nodes"]
 
 
+@pytest.mark.slow
 def test_run_writes_a_page_without_the_ledger(tmp_path):
     (tmp_path / "train.py").write_text((EXAMPLES / "carried_state.py").read_text())
     done = secondpass("run", "--page", "page.json", "train.py", cwd=tmp_path)

@@ -68,12 +68,14 @@ def test_what_no_later_pass_can_need(tmp_path):
     assert "train.py:" in shown and "outputs.append(net(x))" in shown
 
 
+@pytest.mark.slow
 def test_what_the_pass_to_come_needs(tmp_path):
     shown = " ".join(run(tmp_path, START, NEEDED, layers=60, plain=True).split())
     assert "SP506" in shown and "the pass to come needs them" in shown, shown
     assert "secondpass.keep(net, budget=" in shown
 
 
+@pytest.mark.slow
 def test_memory_that_went_elsewhere_is_not_spoken_of(tmp_path):
     shown = run(tmp_path, START, ELSEWHERE)
     assert "can't allocate memory" in shown and "SP506" not in shown

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..record import Carrier, Failure, Finding, Pass, Place, Remedy, Trace
 from .facts.change import Change
-from .facts.lines import call_text, root_text
+from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
 from .facts.names import Named
 from .rules import decide, why
@@ -99,7 +99,15 @@ def iterations(meeting: Meeting) -> dict[str, Any]:
         facts["loop"] = {"file": loop.file, "line": loop.line}
     elif meeting.same_site and freed is not None:
         facts["freed_iteration"], facts["used_iteration"] = freed.iteration, used.iteration
+        facts["loop"] = _loop_around(meeting.trace, used.place)
     return {k: v for k, v in facts.items() if v is not None}
+
+
+def _loop_around(trace: Trace, place: Place | None) -> dict[str, Any] | None:
+    """The innermost loop around a line, where nobody has counted loops: the source tells."""
+    source = source_of(trace, place)
+    loops = source.loops(place.line) if source is not None and place is not None else ()
+    return {"file": place.file, "line": loops[0].lineno} if loops and place is not None else None
 
 
 def about_meeting(

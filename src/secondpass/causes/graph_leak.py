@@ -155,8 +155,8 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         {"what": "note", "text": f"`{growth.name}`: {count} {held}{_at(trace, when)}", "count": count}
         for when, count in few
     ]
-    if any(p.when > few[-1][0] for p in trace.passes):
-        evidence[-1]["text"] = f"{evidence[-1]['text']} (sampled: not every pass was looked at)"
+    if trace.at(few[-1][0]) is not None:  # passes are sampled: there may be later ones that nobody has looked at
+        evidence[-1]["text"] = f"{evidence[-1]['text']} (last seen)"
     if growth.nodes is not None:
         evidence.append(_cost(growth))
     kind = "running" if growth.running else "slot"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`%load_ext secondpass.plugins.ipython`: exceptions of cells are explained; `%secondpass` explains the last one.
+"""`%load_ext secondpass.plugins.ipython`: exceptions of cells are explained, and what went wrong in silence can be asked.
 
-The magic is for an exception that came before the extension was loaded: it looks after the fact.
+%secondpass     explains the last exception; where passes were made since, what was silently wrong in them
+%%secondpass    runs the rest of the cell and says what was silently wrong in it
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import secondpass
+
+from ..record import Report
+from ..render import text
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -21,26 +25,79 @@ _MAGIC = "secondpass"
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Watches from now on."""
-    session = secondpass.install()
-    shell.register_magic_function(_explain, "line", _MAGIC)
-    plain = shell.showtraceback
-
-    def showtraceback(*args: Any, **kwargs: Any) -> Any:
-        error = sys.exc_info()[1]
-        if error is not None:
-            session.raised(error)  # somebody reads it
-        return plain(*args, **kwargs)
-
-    shell.showtraceback = showtraceback  # type: ignore[method-assign]
+    extension = _Extension(shell)
+    shell.register_magic_function(extension.line, "line", _MAGIC)
+    shell.register_magic_function(extension.cell, "cell", _MAGIC)
+    shell.showtraceback = extension.showtraceback  # type: ignore[method-assign]
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Stops watching."""
     secondpass.uninstall()
-    shell.magics_manager.magics["line"].pop(_MAGIC, None)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop(_MAGIC, None)
     vars(shell).pop("showtraceback", None)
 
 
-def _explain(line: str) -> None:
-    """Explain the last exception."""
-    secondpass.explain()
+class _Extension:
+    """What one shell has of us."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self.sessions: list[Any] = [secondpass.install()]
+        """The watch over everything, and that over the cell that is running, if there is one."""
+        self.plain = shell.showtraceback
+        self.passes = 0
+        """How many passes had been made when the last exception was shown."""
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> Any:
+        """Shows an exception, its explanation in colour where the shell has colours."""
+        error = sys.exc_info()[1]
+        if error is None:
+            return self.plain(*args, **kwargs)
+        notes = getattr(error, "__notes__", [])
+        for session in reversed(self.sessions):
+            session.raised(error)  # somebody reads it
+        kept = list(notes)
+        for session in self.sessions if self._colored() else ():
+            for note, painted in session.painted(error).items():
+                notes[notes.index(note)] = painted
+        try:
+            return self.plain(*args, **kwargs)
+        finally:
+            notes[: len(kept)] = kept
+            for session in self.sessions:
+                session.read(error)
+            self.passes = self._seen()
+
+    def line(self, line: str) -> None:
+        """Explain the last exception, or what was silently wrong since."""
+        session = self.sessions[0]
+        failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if failed is not None and self._seen() == self.passes:
+            report = secondpass.explain(failed, show=False)
+        else:
+            session.finish(ended=False)
+            report = Report(findings=tuple(session.silent))
+        self._show(report, self._seen())
+
+    def cell(self, line: str, cell: str) -> None:
+        """Run a cell, and say what was silently wrong in it."""
+        with secondpass.watch(quiet=True) as session:
+            self.sessions.append(session)
+            try:
+                done = self.shell.run_cell(cell)
+            finally:
+                self.sessions.remove(session)
+        if done.success:
+            self._show(Report(findings=tuple(session.silent)), session.watcher.ledger.passes)
+
+    def _show(self, report: Report, passes: int) -> None:
+        shown = text.render(report, color=self._colored())
+        print(shown or f"secondpass: nothing is wrong ({passes} passes seen)", end="" if shown else "\n")
+
+    def _seen(self) -> int:
+        return int(self.sessions[0].watcher.ledger.passes)
+
+    def _colored(self) -> bool:
+        return str(self.shell.colors).lower() != "nocolor"

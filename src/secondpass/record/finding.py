@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from .place import Place
 
-__all__ = ["Carrier", "Edit", "Finding", "Proof", "Remedy"]
+__all__ = ["Carrier", "Edit", "Finding", "Proof", "Remedy", "html_of"]
+
+HTML: list[Callable[[Any], str]] = []
+"""How a notebook shows a finding or a report: `render` puts it there, for nothing here knows a renderer."""
+
+
+def html_of(value: Any) -> str | None:
+    """The value as HTML; None where no renderer is loaded."""
+    return HTML[0](value) if HTML else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +88,10 @@ class Finding:
     """False where a part of it is a guess; the evidence says which."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What the remedies need beyond the places, by name (documented in `causes`)."""
+
+    def __repr__(self) -> str:
+        where = f" at {self.failed.where}" if self.failed is not None else ""
+        return f"<Finding {self.code} {self.cause}{where}>"
+
+    def _repr_html_(self) -> str | None:
+        return html_of(self)

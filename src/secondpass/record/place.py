@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Place"]
+__all__ = ["CELL", "Place"]
+
+CELL = "Cell In["
+"""What the file of a place begins with that stands in a cell of a running session: as IPython writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,9 @@ class Place:
 
     @property
     def where(self) -> str:
-        """`train.py:41`, or `train.ipynb:cell 3:4`."""
+        """`train.py:41`, `train.ipynb:cell 3:4`, or `Cell In[3], line 4` of a session that is running."""
+        if self.file.startswith(CELL):
+            return f"{self.file}, line {self.line}"
         return f"{self.file}:{self.line}" if self.cell is None else f"{self.file}:cell {self.cell}:{self.line}"
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._plain import from_plain, to_plain
-from .finding import Finding
+from .finding import Finding, html_of
 
 __all__ = ["SCHEMA", "Report"]
 
@@ -26,6 +26,15 @@ class Report:
     passes: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What a person must know beside the findings (a file that could not be read, a limit that was hit)."""
+
+    def __repr__(self) -> str:
+        codes = ", ".join(f.code for f in self.findings)
+        return (
+            f"<Report: {len(self.findings)} finding{'s' * (len(self.findings) != 1)}{f' ({codes})' if codes else ''}>"
+        )
+
+    def _repr_html_(self) -> str | None:
+        return html_of(self)
 
     def to_json(self, indent: int | None = 2) -> str:
         """The report as a JSON text."""

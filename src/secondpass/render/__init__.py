@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import IO
 
-from ..record import Finding
+from ..record import Finding, Report
+from ..record.finding import HTML
 from ._screen import screen
 
 __all__ = ["color_for", "note", "painted"]
@@ -39,3 +40,12 @@ def color_for(stream: IO[str]) -> bool:
         return stream.isatty()
     except (AttributeError, ValueError):
         return False
+
+
+def _html(value: Finding | Report) -> str:
+    from .html import render
+
+    return render(value if isinstance(value, Report) else Report(findings=(value,)))
+
+
+HTML[:] = [_html]

@@ -49,7 +49,7 @@ def painted(lines: list[Line], width: int) -> str:
 
     highlight = Syntax("", "python", theme="ansi_dark", background_color="default").highlight
     out = StringIO()
-    console = Console(file=out, force_terminal=True, color_system="standard", no_color=False)
+    console = Console(file=out, force_terminal=True, color_system="standard", no_color=False, force_jupyter=False)
     for line in lines:
         row = Text()
         for text, style in line.pieces:

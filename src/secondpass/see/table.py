@@ -42,7 +42,7 @@ def plain(of: Ledger | Groups) -> str:
     from rich.console import Console
 
     out = StringIO()
-    Console(file=out, width=_WIDTH, color_system=None, force_terminal=False).print(table(of))
+    Console(file=out, width=_WIDTH, color_system=None, force_terminal=False, force_jupyter=False).print(table(of))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -111,8 +111,8 @@ def _notes(ledger: Ledger, alive: list[Row], shown: int) -> list[str]:
     for kind in ("parameter", "buffer", "input"):
         rows = [r for r in ledger.rows if r.kind == kind]
         if rows:
-            many = kind if len(rows) == 1 else f"{kind}s"
-            notes.append(f"not counted: {len(rows)} {many} that live elsewhere ({size(sum(r.bytes for r in rows))})")
+            many = f"{kind} that lives" if len(rows) == 1 else f"{kind}s that live"
+            notes.append(f"not counted: {len(rows)} {many} elsewhere ({size(sum(r.bytes for r in rows))})")
     freed = {r.number: r for r in ledger.rows if r.state == "freed"}
     if freed:
         by = sorted({r.freed_by for r in freed.values() if r.freed_by is not None})

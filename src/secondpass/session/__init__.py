@@ -119,5 +119,14 @@ class watch:
 def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
     """Explains an exception after the fact (the last one by default); prints, and returns the report."""
     from .postmortem import explain as after_the_fact
+    from .postmortem import last
 
+    error = error or last()
+    if _Installed.session is not None and (seen := _Installed.session.report_of(error)) is not None:
+        if show:
+            from ..render import color_for
+            from ..render.text import render
+
+            print(render(seen, color=color_for(sys.stderr)), end="", file=sys.stderr)
+        return seen
     return after_the_fact(error, show=show)

@@ -29,12 +29,14 @@ from ..watcher.trace import build
 from .guess import Guess
 from .session import Session, note_of, with_edits
 
-__all__ = ["explain"]
+__all__ = ["explain", "last"]
 
 
 def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
     """Explains an exception: `error`, the one being handled, or the last one that was shown."""
-    error = error or sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    import secondpass.render as _  # noqa: F401  (with it a notebook can show the report)
+
+    error = error or last()
     if error is None:
         raise ValueError("there is no exception to explain: call secondpass.explain() after one, or give it one")
     kind = kind_of(error)
@@ -55,6 +57,11 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
         for text in report.notes:
             print(f"secondpass: {text}", file=sys.stderr)
     return report
+
+
+def last() -> BaseException | None:
+    """The exception that is being handled, or the last one that was shown."""
+    return sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
 
 
 def _findings(error: BaseException, kind: str) -> tuple[list[Finding], dict[str, str]]:

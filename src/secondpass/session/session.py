@@ -58,6 +58,8 @@ class Session:
         self._explained: set[int] = set()
         self._open: list[_Told] = []
         """What the last failed pass gave, until it shows whether the program caught the error."""
+        self._read: tuple[int, tuple[_Told, ...]] | None = None
+        """The last exception that somebody has read, by identity, and what it was told."""
         self._swallowed: dict[Place | None, tuple[_Told, int]] = {}
         """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
 
@@ -116,6 +118,25 @@ class Session:
             if told.note and told.note in notes:
                 at, told.note = notes.index(told.note), note_of(told.whole, told.sources)
                 notes[at] = told.note
+
+    def read(self, error: BaseException) -> None:
+        """Somebody has read an exception, and the session goes on (a notebook): nothing has swallowed it."""
+        if id(error) in self._explained:
+            self._read = id(error), tuple(self._open)
+            self._open, self._explained = [], set()
+
+    def report_of(self, error: BaseException | None) -> Report | None:
+        """What this watch has seen of an exception, if it has."""
+        if id(error) in self._explained:
+            told = tuple(self._open)
+        elif self._read is not None and self._read[0] == id(error):
+            told = self._read[1]
+        else:
+            return None
+        notes = getattr(error, "__notes__", [])
+        if not any(t.note in notes for t in told if t.note):  # another exception that has come to lie in the same place
+            return None
+        return replace(self.report(), findings=tuple(t.whole for t in told))
 
     def explained(self, error: BaseException) -> bool:
         """Whether a note of this watch is on an exception."""

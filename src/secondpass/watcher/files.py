@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ..record import Place
+from ..record.place import CELL
 
 __all__ = ["Files"]
 
@@ -30,6 +32,7 @@ class Files:
         self.root = str(root.resolve()) + os.sep if root is not None else None
         self._cwd = os.getcwd() + os.sep
         self._answers: dict[str, bool] = {}
+        self._cells: dict[str, str] = {}
         self._codes: dict[int, _Code] = {}
         paths = sysconfig.get_paths()
         self._libraries = tuple(
@@ -67,7 +70,16 @@ class Files:
         return isinstance(file, str) and not self._judge(file)
 
     def show(self, file: str) -> str:
-        """A file as places name it: relative to the working directory where it lies below it."""
+        """A file as places name it: relative to the working directory where it lies below it; a cell by its number."""
+        cell = _cell(file)
+        if cell is not None:
+            shown = f"{CELL}{cell}]"
+            if shown not in self._cells:
+                self._cells[shown] = file
+                # Renderers find it by this name, wherever they show a place.
+                lines = linecache.getlines(file)
+                linecache.cache[shown] = (sum(map(len, lines)), None, lines, shown)
+            return shown
         if file.startswith("<"):
             return file
         full = os.path.abspath(file)
@@ -75,6 +87,8 @@ class Files:
 
     def lines(self, shown: str) -> list[str]:
         """The text of a file that places name; the program may have changed its working directory since."""
+        if shown in self._cells:
+            return linecache.getlines(self._cells[shown])
         return linecache.getlines(shown if shown.startswith("<") else os.path.join(self._cwd, shown))
 
     def frames(self, frame: FrameType | None) -> list[FrameType]:
@@ -130,6 +144,18 @@ class Files:
             Place(self.show(c.code.co_filename), _line(c.code, at), c.code.co_qualname.replace("<locals>.", ""))
             for c, at in zip(key[::2], key[1::2], strict=True)
         )
+
+
+def _cell(file: str) -> int | None:
+    """The number of the cell that a running IPython has compiled under a name."""
+    shell = sys.modules.get("IPython.core.getipython")
+    running = shell.get_ipython() if shell is not None else None
+    known = getattr(getattr(running, "compile", None), "_filename_map", None)
+    found = known.get(file) if isinstance(known, dict) else None
+    if found is None and running is not None:
+        match = re.match(r"<ipython-input-(\d+)-", file)
+        found = int(match[1]) if match else None
+    return found if isinstance(found, int) else None
 
 
 class _Code:

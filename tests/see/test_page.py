@@ -211,7 +211,7 @@ def test_life(tabs):
 def test_memory(tabs):
     tab = tabs("story", "memory")
     assert tab.colours() > 20
-    assert "At the peak 122.1 KiB" in tab.text(".parts").replace("\n", " ")
+    assert "At the peak iteration 9 122.1 KiB" in tab.text(".parts").replace("\n", " ")
     assert "(no module)" in tab.text(".parts")
     tab.page.click("text=Operation")
     assert "Addmm" in tab.text(".parts")
@@ -221,7 +221,7 @@ def test_memory(tabs):
     assert "peak 122.1 KiB → 47.1 KiB" in tab.text(".saving")
     tab.page.focus("canvas")
     tab.press("Home")
-    assert "At 0 2.0 KiB" in tab.text(".parts").replace("\n", " ")
+    assert "At event 0 iteration 1 2.0 KiB" in tab.text(".parts").replace("\n", " ")
 
 
 def test_memory_of_the_graphs_alone(tabs, written):
@@ -423,6 +423,42 @@ def test_nothing_to_show_is_said(tabs):
     ):
         tab.go(view)
         assert words in tab.text()
+
+
+def test_what_is_not_known_is_left_out(tabs, written):
+    """Every field that may be None is None."""
+    always = "id at built file line kind what text op code cause state pass graph message".split()
+
+    def forget(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: forget(item, name) for name, item in value.items()}
+        if isinstance(value, list):
+            return [forget(item, key) for item in value]
+        return value if key in always else None
+
+    data = forget(samples.story())
+    for name in ("findings", "passes", "steps", "graphs", "ledger"):
+        for item in data[name]:
+            item.update({key: None for key in ("place", "iteration", "shape", "roots", "used") if key in item})
+    data["sources"], data["at"] = {}, "order"
+    pages.write(data, written / "unknown.html")
+    tab = tabs("unknown")
+    for view in VIEWS:
+        tab.go(view)
+        assert "could not be drawn" not in tab.text() and "NaN" not in tab.text() and "undefined" not in tab.text()
+        if view in PICTURES and tab.count("canvas"):
+            tab.page.focus("canvas")
+            tab.press("Home", "ArrowRight", "ArrowRight")
+    tab.page.fill("#search", "addmm")
+
+
+def test_a_view_that_fails_leaves_the_others_alone(browser, tmp_path):
+    pages.write({**samples.story(), "findings": [{"code": "SP103", "message": 5}]}, tmp_path / "odd.html")
+    tab = Tab(browser, tmp_path / "odd.html")
+    assert "This view could not be drawn" in tab.text()
+    tab.go("ledger")
+    assert "36 tensors" in tab.text(".total")
+    tab.close()
 
 
 def test_a_page_without_data_says_so(browser, tmp_path):

@@ -186,17 +186,26 @@ function read(): Data | string {
     sources: raw.sources ?? {},
     findings: (raw.findings ?? []).map((finding) => ({
       ...finding,
+      message: finding.message ?? '',
       evidence: finding.evidence ?? [],
-      remedies: finding.remedies ?? [],
+      remedies: (finding.remedies ?? []).map((remedy) => ({
+        ...remedy,
+        title: remedy.title ?? remedy.kind,
+        why: remedy.why ?? '',
+        diff: remedy.diff ?? '',
+        proof: remedy.proof?.status ? remedy.proof : null,
+      })),
     })),
-    passes: order(raw.passes),
+    passes: order(raw.passes).map((pass) => ({ ...pass, iteration: pass.iteration ?? [], roots: pass.roots ?? [] })),
     steps: order(raw.steps),
-    graphs: [...(raw.graphs ?? [])].sort((a, b) => a.built - b.built),
+    graphs: [...(raw.graphs ?? [])]
+      .map((graph) => ({ ...graph, name: graph.name ?? `graph ${graph.id}`, iteration: graph.iteration ?? [] }))
+      .sort((a, b) => a.built - b.built),
     reuses: raw.reuses ?? [],
     at: raw.at ?? 'order',
     memory: order(raw.memory),
     graph: raw.graph?.nodes?.length ? raw.graph : null,
-    ledger: raw.ledger ?? [],
+    ledger: (raw.ledger ?? []).map((row) => ({ ...row, bytes: row.bytes ?? 0, shape: row.shape ?? [] })),
   }
 }
 

@@ -1,5 +1,5 @@
 // Numbers and places as people read them.
-import { data, type Place } from './data'
+import { bands, data, type Place } from './data'
 
 export const UNITS = ['B', 'KiB', 'MiB', 'GiB']
 
@@ -56,9 +56,15 @@ export function iterationText(iteration: number | number[] | null | undefined): 
 }
 
 export function moment(at: number, kind: 'order' | 'seconds'): string {
-  if (kind === 'order') return Number.isInteger(at) ? count(at) : at.toFixed(1)
+  if (kind === 'order') return `event ${count(Math.round(at * 100) / 100)}`
   const short = (value: number) => String(Number(value.toPrecision(value >= 100 ? 4 : 3)))
   return at === 0 || Math.abs(at) >= 1 ? `${short(at)} s` : `${short(at * 1000)} ms`
+}
+
+/** The iteration that a moment lies in, where iterations were seen. */
+export function during(at: number): string {
+  const band = bands.find((one) => at >= one.from && at < one.to)
+  return band ? `iteration ${band.label}` : ''
 }
 
 export function shapeText(shape: number[]): string {

@@ -10,4 +10,8 @@ const fonts = ['500 12px "Inter Variable"', '500 12px "JetBrains Mono Variable"'
 const patience = new Promise((resolve) => setTimeout(resolve, 300))
 void Promise.race([Promise.all(fonts), patience])
   .catch(() => {})
-  .then(() => render(<Shell />, document.getElementById('app')!))
+  .then(() => {
+    const app = document.getElementById('app')!
+    app.replaceChildren()
+    render(<Shell />, app)
+  })

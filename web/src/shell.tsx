@@ -1,5 +1,6 @@
 // What stands around the views: the program, the tabs, the search, the theme, the help.
-import { useEffect, useRef } from 'preact/hooks'
+import { type ComponentChildren } from 'preact'
+import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { data, trouble } from './data'
 import { Empty } from './parts/text'
 import { helping, hovered, matches, pinned, query, searching, switchTheme, theme, view, VIEWS, type View } from './state'
@@ -53,16 +54,25 @@ export function Shell() {
       )}
       <main>
         <div id="view" role="tabpanel" aria-labelledby={`tab-${now}`}>
-          {now === 'story' && <Story />}
-          {now === 'life' && <Life />}
-          {now === 'memory' && <Memory />}
-          {now === 'graph' && <GraphView />}
-          {now === 'ledger' && <Ledger />}
+          <Guarded key={now}>
+            {now === 'story' && <Story />}
+            {now === 'life' && <Life />}
+            {now === 'memory' && <Memory />}
+            {now === 'graph' && <GraphView />}
+            {now === 'ledger' && <Ledger />}
+          </Guarded>
         </div>
       </main>
       <Help />
     </>
   )
+}
+
+/** A view that fails says so, and leaves the others alone. */
+function Guarded({ children }: { children: ComponentChildren }) {
+  const [error] = useErrorBoundary()
+  if (!error) return <>{children}</>
+  return <Empty title="This view could not be drawn">{error instanceof Error ? error.message : String(error)}. The other views may be well.</Empty>
 }
 
 function Program() {
@@ -126,6 +136,7 @@ function Search() {
         value={query.value}
         onInput={(event) => (query.value = event.currentTarget.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Enter') focusView() // to what was found
           if (event.key !== 'Escape') return
           event.stopPropagation()
           if (query.value) query.value = ''
@@ -179,6 +190,10 @@ function Help() {
   )
 }
 
+function focusView(): void {
+  document.querySelector<HTMLElement>('#view canvas, #view .table, #view .place')?.focus()
+}
+
 function shortcut(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey || helping.value) return
   const target = event.target as HTMLElement
@@ -186,8 +201,7 @@ function shortcut(event: KeyboardEvent): void {
   const number = Number(event.key)
   if (number >= 1 && number <= VIEWS.length) {
     view.value = VIEWS[number - 1]
-    // The keys of the view work at once.
-    requestAnimationFrame(() => document.querySelector<HTMLElement>('#view canvas, #view .table')?.focus())
+    requestAnimationFrame(focusView) // its keys work at once
   } else if (event.key === '/') document.getElementById('search')?.focus()
   else if (event.key === '?') helping.value = true
   else if (event.key === 't') switchTheme()

@@ -3,7 +3,7 @@ import { useSignalEffect } from '@preact/signals'
 import { select } from 'd3-selection'
 import { curveBasis, line } from 'd3-shape'
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from 'd3-zoom'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { data, passById } from '../data'
 import { bytes, count, keyOf, many, once, opText, placeText } from '../format'
 import { cut, grow, pathOf, visible, type Group, type Tree } from '../graph/collapse'
@@ -76,8 +76,8 @@ function Board() {
     paint(context, drawing, transform.current, box, { chosen, under, found })
   })
 
-  // The first picture: as much as can be read.
-  useEffect(() => {
+  // The first picture: as much as can be read. Before the browser paints, so that nothing jumps.
+  useLayoutEffect(() => {
     const canvas = ref.current!
     setOpen(start(canvas.clientWidth, canvas.clientHeight))
     const made = zoom<HTMLCanvasElement, unknown>()
@@ -109,7 +109,7 @@ function Board() {
   }
   const first = useRef(true)
   const anchor = useRef<{ group: Group; x: number; y: number } | null>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!drawing) return
     if (first.current) {
       first.current = false

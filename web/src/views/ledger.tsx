@@ -22,7 +22,7 @@ export const words = once(() =>
     row.dtype,
     row.device,
     row.region ?? '',
-    shapeText(row.shape ?? []),
+    shapeText(row.shape),
   ]
     .join(' ')
     .toLowerCase(),
@@ -64,10 +64,10 @@ const COLUMNS: Column[] = [
     id: 'shape',
     label: 'Shape',
     wide: 16,
-    key: (row) => (row.shape ?? []).reduce((product, size) => product * size, 1),
+    key: (row) => row.shape.reduce((product, size) => product * size, 1),
     cell: (row) => (
       <>
-        {shapeText(row.shape ?? [])} <span class="muted">{row.dtype}</span>
+        {shapeText(row.shape)} <span class="muted">{row.dtype}</span>
       </>
     ),
   },

@@ -4,8 +4,8 @@ import { bisector } from 'd3-array'
 import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
 import { useMemo, useState } from 'preact/hooks'
-import { data, findingOf, type Sample, type Split } from '../data'
-import { bytes, moment, once, opText, UNITS } from '../format'
+import { bands, data, findingOf, type Sample, type Split } from '../data'
+import { bytes, during, moment, once, opText, UNITS } from '../format'
 import { causeColour, ink, OKABE, SANS, SERIES } from '../palette'
 import { useCanvas } from '../parts/canvas'
 import { Empty, Segments, Swatch } from '../parts/text'
@@ -169,10 +169,24 @@ function Areas() {
       context.fillStyle = colours.muted
       context.fillText(`${Number((tick / unit).toPrecision(3))} ${UNITS[power]}`, LEFT - 8, y(tick))
     }
-    context.textAlign = 'center'
-    for (const tick of x.ticks(Math.max(2, Math.floor(box.width / 110)))) {
-      context.fillStyle = colours.muted
-      context.fillText(moment(tick, data.at), x(tick), box.height - BOTTOM + 14)
+    context.fillStyle = colours.muted
+    if (data.at === 'order' && bands.length > 1) {
+      // Events in their order mean little to a reader; iterations do.
+      context.textAlign = 'left'
+      let last = -Infinity
+      for (const band of bands) {
+        const px = x(band.from)
+        if (px < LEFT - 1 || px > box.width - RIGHT - 40 || px < last) continue
+        const label = `iteration ${band.label}`
+        context.fillRect(Math.round(px), box.height - BOTTOM, 1, 5)
+        context.fillText(label, px + 3, box.height - BOTTOM + 14)
+        last = px + context.measureText(label).width + 16
+      }
+    } else {
+      context.textAlign = 'center'
+      for (const tick of x.ticks(Math.max(2, Math.floor(box.width / 110)))) {
+        context.fillText(moment(tick, data.at), x(tick), box.height - BOTTOM + 14)
+      }
     }
 
     context.save()
@@ -358,7 +372,8 @@ function Areas() {
         </div>
         <aside class="parts" aria-live="polite">
           <h3>
-            {cursor === null ? 'At the peak' : `At ${moment(shown.at, data.at)}`} <span class="number">{bytes(shown.bytes)}</span>
+            {cursor === null ? 'At the peak' : `At ${moment(shown.at, data.at)}`} <span class="muted">{during(shown.at)}</span>{' '}
+            <span class="number">{bytes(shown.bytes)}</span>
           </h3>
           <ul>
             {[...layers].reverse().map((layer) => {

@@ -94,7 +94,7 @@ class Planner:
         self.bits = [value for value in self.values if value.why == "noise" and _two_valued(value)]
         self.droppable = [value for value in self.values if self._may_drop(value)]
         self._orders: dict[bool, list[Value]] = {}
-        self._known: dict[Any, tuple[int, float]] = {}
+        self._known: dict[Any, tuple[int, int, float]] = {}
 
     # What is what ----------------------------------------------------------------------------------------------------
 
@@ -155,6 +155,11 @@ class Planner:
         """
         largest, cheap, edge, weight, waiting = self._sizes.get(segment, (0, 0, 0, 0, 0))
         return waiting + max(2 * largest + edge, largest + (cheap if lean else 0) + weight + 2 * edge)
+
+    def _arriving(self, segment: int) -> int:
+        """The gradients that there are when a pass comes to a segment: that of its result, and those that wait."""
+        _, _, edge, _, waiting = self._sizes.get(segment, (0, 0, 0, 0, 0))
+        return waiting + 2 * edge
 
     @cached_property
     def _sizes(self) -> dict[int, tuple[int, int, int, int, int]]:
@@ -242,10 +247,11 @@ class Planner:
         splits: dict[int, int] = {}
         for segment in self._segments:
             border = self._middle(segment, dropped, cheap) if split else 0
-            work, time = self._work(segment, dropped, cheap if lean else frozenset(), border)
+            first, work, time = self._work(segment, dropped, cheap if lean else frozenset(), border)
             if border:
                 splits[segment] = border
-            most, seconds = max(most, work + self._gradients(segment, lean)), seconds + time
+            most = max(most, first + self._arriving(segment), work + self._gradients(segment, lean))
+            seconds += time
         cached = self.cached(dropped)
         if cached:
             most = max(most, cached + self._forward(dropped))
@@ -272,15 +278,21 @@ class Planner:
                 return _number(value) if value is not mine[0] else 0
         return 0
 
-    def _work(self, segment: int, dropped: frozenset[Value], cheap: frozenset[Value], border: int) -> tuple[int, float]:
-        """The most bytes that come back while a pass goes through a segment, and the time that takes."""
-        readers = [(number, value) for number, value in self._segments[segment].readers if value in dropped]
+    def _work(
+        self, segment: int, dropped: frozenset[Value], cheap: frozenset[Value], border: int
+    ) -> tuple[int, int, float]:
+        """The most bytes that come back as a pass comes to a segment, and while it goes through it; and the time."""
+        known = self._segments[segment].readers
+        readers = [(number, value) for number, value in known if value in dropped]
         if not readers:
-            return 0, 0.0
+            return 0, 0, 0.0
         key = self._likeness(segment, readers, cheap, border)
         if key not in self._known:
             self._known[key] = _Walk(self, dropped, cheap, border).go(readers)
-        return self._known[key]
+        first, rest, seconds = self._known[key]
+        if readers[0][0] != known[0][0]:  # when something is computed, the pass is in the midst of it already
+            return 0, max(first, rest), seconds
+        return first, rest, seconds
 
     def _likeness(
         self, segment: int, readers: list[tuple[int, Value]], cheap: frozenset[Value], border: int
@@ -437,16 +449,22 @@ class _Walk:
         self._bytes = self._most = 0
         self._seconds = 0.0
 
-    def go(self, readers: list[tuple[int, Value]]) -> tuple[int, float]:
+    def go(self, readers: list[tuple[int, Value]]) -> tuple[int, int, float]:
+        """The most bytes when the first of them is read, and from then on; and the time."""
+        first: int | None = None
         for _, value in readers:
             self._left[value] = self._left.get(value, 0) + 1
         for _, value in readers:
             if value not in self._here:
                 self._compute(value)
+            if first is None:
+                first, self._most = self._most, 0
+            alone = 0 if value in self._here else value.nbytes
+            self._most = max(self._most, self._bytes + alone)
             self._left[value] -= 1
             if not self._left[value]:
                 self._forget(value)
-        return self._most, self._seconds
+        return first or 0, self._most, self._seconds
 
     def _present(self, value: Value) -> bool:
         return value in self._here or self._planner.present(value, self._dropped)

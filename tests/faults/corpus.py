@@ -73,8 +73,12 @@ def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]
     found = {(file, line) for file, line in places}
     for file, line in list(found):
         for node in ast.walk(ast.parse(program.files.get(file, ""))):
-            simple = isinstance(node, ast.stmt) and not hasattr(node, "body")
-            if simple and node.lineno <= line <= (node.end_lineno or node.lineno):
+            if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
+                continue
+            if isinstance(node, ast.With) and any("grad" in ast.unparse(i.context_expr) for i in node.items):
+                # A block without gradients is one place: its head, and what is computed in it.
+                found |= {(file, n.lineno) for n in ast.walk(node) if isinstance(n, ast.stmt)}
+            elif not hasattr(node, "body"):
                 found.add((file, node.lineno))
     return sorted(found)
 

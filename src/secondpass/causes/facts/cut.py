@@ -242,7 +242,9 @@ class Search:
         the one that runs what is trained."""
         behind = list(self.behind(root, at))
         off = [one for one in behind if switch_around(one) is not None and _computes(one)]
-        off = [one for one in off if self.runs_trained(one)] or off
+        blocks = {(one.place.file, switch_around(one)) for one in off if self.runs_trained(one)}
+        # What leaves the block is what goes on without history.
+        off = [one for one in off if (one.place.file, switch_around(one)) in blocks] or off
         if not off:  # it came by a way that cannot be followed
             others = [
                 r for r in reversed(self.runs) if r is not at and switch_around(r) is not None and r not in behind
@@ -260,25 +262,6 @@ class Search:
             return frozen
         made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
         return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
-
-    def source(self, value: ast.expr, at: Run) -> tuple[Run, ast.expr] | None:
-        """The statement that a value came from, and the expression there: a name's assignment, what a call returned."""
-        if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-            name = ast.unparse(value)
-            made = self.definition(name, at)
-            given = None if made is not None else self.given(name, at)
-            if given is not None:
-                return self.source(*given)
-            inner = getattr(made.node, "value", None) if made is not None else None
-            if made is None or inner is None:
-                return None
-            value, at = inner, made
-            if at.built_itself or not at.inner:
-                return at, value
-        backs = [back for call in reversed(at.inner) if (back := call.returned()) is not None]
-        if backs and isinstance(backs[0].node, ast.Return) and backs[0].node.value is not None:
-            return backs[0], backs[0].node.value
-        return None
 
     def given(self, name: str, at: Run) -> tuple[ast.expr, Run] | None:
         """What the caller gave for a parameter of a function, and the statement that called it."""

@@ -21,8 +21,6 @@ from .executed import Run, ran
 
 __all__ = ["Unused", "unused"]
 
-_CHAIN = 20
-
 
 @dataclass(frozen=True)
 class Unused:
@@ -32,24 +30,24 @@ class Unused:
     """What holds its end; "" where nothing did when the passes began."""
     built: Place | None
     root: Place | None
-    """The statement that made the loss, where the branch is missing."""
+    """The statement in which the branch is missing."""
 
 
 def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused | None:
     """Where the output of a module with these leaves of an optimizer ends."""
     runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
-    walked = {n for p in trace.passes for n in p.walked or ()}
     held = [b for b in trace.bindings if leaves & set(b.leaves)]
     if held:
         last = max(held, key=lambda b: (b.when, b.number))
         at = next((b for b in reversed(held) if b.name == last.name and _recorded(runs, b.number)), last)
-        one = _recorded(runs, at.number)
-        return Unused(last.name, one.place if one is not None else None, _root(trace, runs, owner))
-    word = next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
-    for one in reversed(runs):
-        if not hasattr(one.node, "body") and word in _words(one.node) and any(n not in walked for n in _own(one)):
-            return Unused("", one.place, _root(trace, runs, owner))
-    return None
+        end, name = _recorded(runs, at.number), last.name
+        if end is None:
+            return Unused(name, None, next(reversed(_passed(trace, owner)), None))
+    else:
+        end, name = _last_of(trace, runs, module), ""
+        if end is None:
+            return None
+    return Unused(name, end.place, _missing(trace, runs, owner, end))
 
 
 def _recorded(runs: list[Run], number: int) -> Run | None:
@@ -67,29 +65,50 @@ def _words(node: ast.AST) -> set[str]:
     return found | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
 
 
-def _root(trace: Trace, runs: list[Run], owner: Owner) -> Place | None:
-    """The statement that made the loss of the last pass (in the window) whose gradients the optimizer's steps use."""
+def _last_of(trace: Trace, runs: list[Run], module: str) -> Run | None:
+    """The last statement on the way from a module that recorded what no pass walked."""
+    walked = {n for p in trace.passes for n in p.walked or ()}
+    aside = [r for r in runs if not hasattr(r.node, "body") and any(n not in walked for n in _own(r))]
+    word = next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
+    first = next((r for r in reversed(aside) if word in _words(r.node)), None)
+    if first is None:
+        return None
+    search = Search(runs)
+    for one in reversed(aside):
+        value = getattr(one.node, "value", None)
+        if one.position > first.position and value is not None and any(r is first for r in search.behind(value, one)):
+            return one
+    return first
+
+
+def _passed(trace: Trace, owner: Owner) -> list[Place]:
+    """Where the passes are whose gradients an optimizer's steps use."""
     used = {w for s in trace.steps if s.leaves == owner.leaves for whens in s.used.values() for w in whens or ()}
-    passes = [p for p in trace.passes if p.place is not None and p.when in used]
-    for one in reversed(runs):
-        root = root_of(one.node) if any(p.place == one.place for p in passes) else None
-        if root is not None:
-            return (_made(Search(runs), root, one) or one).place
-    return passes[-1].place if passes else None
+    return [p.place for p in trace.passes if p.place is not None and p.when in used]
 
 
-def _made(search: Search, value: ast.expr, at: Run) -> Run | None:
-    """The statement that made a value: through calls to what they return, and through other names as long as these were
-    only passed on."""
-    found: Run | None = None
-    for _ in range(_CHAIN):
-        source = search.source(value, at)
-        if source is None:
-            return found
-        one, value = source
-        if found is not None and one.built_itself and not isinstance(one.node, ast.Return):
-            return found  # here a part was computed; where parts should have come together is nearer to the pass
-        found, at = one, one
-        if one.built_itself:
-            return found
-    return found
+def _missing(trace: Trace, runs: list[Run], owner: Owner, end: Run) -> Place | None:
+    """The statement that makes the loss without the branch: the first one behind the branch's end, in its function or in
+    those that called it, that the loss comes from; at the latest the pass."""
+    passes = _passed(trace, owner)
+    for one in runs:
+        root = root_of(one.node) if one.position > end.position and one.place in passes else None
+        if root is None:
+            continue
+        made = {id(r) for r in Search(runs).behind(root, one)}
+        at: Run | None = end
+        while at is not None:
+            body = at.call.body
+            found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
+            if found:
+                return next((r for r in found if _only_passes_on(r.node)), found[0]).place
+            at = at.call.caller
+        return one.place
+    return passes[-1] if passes else None
+
+
+def _only_passes_on(node: ast.stmt) -> bool:
+    """Whether a statement hands one value on (`return loss`, `total = 0.5 * first`): something to add was there, or should be."""
+    value = getattr(node, "value", None)
+    names = [n for n in ast.walk(value) if isinstance(n, ast.Name)] if value is not None else []
+    return len(names) == 1 and not any(isinstance(n, (ast.Call, ast.Tuple)) for n in ast.walk(node))

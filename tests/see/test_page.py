@@ -112,7 +112,7 @@ def test_what_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[dev]'")
+    pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
     if chromium() is None:
         pytest.skip("no Chromium is installed: apt-get install chromium, or name one in SECONDPASS_CHROMIUM")
     with browsing() as made:

@@ -102,6 +102,7 @@ def test_the_chrome_trace(carried):
 
 LEAK = """
 import torch
+torch.manual_seed(0)
 w = torch.ones(1000, requires_grad=True)
 kept, net = [], torch.nn.Linear(1000, 1000)
 optimizer = torch.optim.SGD([w, *net.parameters()], lr=0.1)
@@ -112,6 +113,7 @@ for step in range(24):
     loss.backward()
     optimizer.step()
     kept.append(extra)
+print(w.tolist()[:3], float(loss))
 """
 
 
@@ -120,6 +122,8 @@ def test_a_leak_and_what_its_repair_gives_back(tmp_path):
     (tmp_path / "train.py").write_text(LEAK)
     done = secondpass("see", "--steps", "3", "--out", "page.json", "train.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    plain = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == plain.stdout, "the program computes the same to the last bit"
     data = json.loads((tmp_path / "page.json").read_text())
     assert [f["code"] for f in data["findings"]] == ["SP401"]
     before = [m for m in data["memory"] if m["at"] % 1 == 0.75]

@@ -164,7 +164,7 @@ class _Data:
         seen: dict[str, list[Any]] = {}
         for h in self.trace.holdings:
             seen.setdefault(h.name, []).append(h)
-        causes = {f.carrier.name: f.code for f in self.report.findings if f.carrier is not None}
+        causes = {_root(f.carrier.name): f.code for f in self.report.findings if f.carrier is not None}
         found: list[dict[str, Any]] = []
         for name, holdings in seen.items():
             last = holdings[-1]
@@ -183,7 +183,7 @@ class _Data:
                     "freed": None,
                     "freed_by": None,
                     "held_by": name,
-                    "cause": causes.get(name),
+                    "cause": causes.get(_root(name)),
                 }
             )
         return found

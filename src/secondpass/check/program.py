@@ -45,17 +45,32 @@ class Reading:
     """Where networks that are not read were called: they may detach their state, or keep one, inside."""
 
 
-def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
-    m = TorchMachine(project, Policy(policy), deadline)
-    ended = whole = True
+_TURNS = 6
+"""How many answers are turned round that made a program raise an exception of its own."""
+
+
+def _walk(project: Project, start: Start, policy: Policy, deadline: float) -> tuple[Machine, bool, bool, bool]:
+    """Reads once: the machine, whether nothing was refused, whether it came to an end, whether an exception was it."""
+    m = TorchMachine(project, policy, deadline)
     try:
         start(m)
     except Refused:
-        ended = False
+        return m, False, True, False
     except Raised as error:
-        whole = error.name in ("SystemExit", "KeyboardInterrupt", "StopIteration")
+        over = error.name in ("SystemExit", "KeyboardInterrupt", "StopIteration")
+        return m, True, over, not over
     except (Exhausted, RecursionError):
-        whole = False
+        return m, True, False, False
+    return m, True, True, False
+
+
+def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
+    given: dict[int, bool] | None = {}
+    for _ in range(_TURNS):
+        m, ended, whole, raised = _walk(project, start, Policy(policy, given), deadline)
+        given = m.policy.turned() if raised else None
+        if given is None:
+            break
     made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     made.unread = {n.place for n in m.engine.nodes if n.given is not None}
     if m.engine.failures or (whole and m.engine.passes):

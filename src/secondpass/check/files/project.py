@@ -158,6 +158,10 @@ class Project:
         """Whether a function yields."""
         return bool(self.fact("generator", node, lambda: any(_own_yields(node))))
 
+    def is_abstract(self, node: Any) -> bool:
+        """Whether a function only raises NotImplementedError: what it does is for subclasses to say."""
+        return bool(self.fact("abstract", node, lambda: _is_abstract(node)))
+
     def has_yield(self, node: ast.AST) -> bool:
         """Whether a statement of a generator yields."""
         return bool(self.fact("yield", node, lambda: any(_own_yields(node, True))))
@@ -286,3 +290,13 @@ def _declared(node: Any) -> dict[str, str]:
 
 def _counters(node: Any) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _is_abstract(node: Any) -> bool:
+    body = node.body if isinstance(node.body, list) else []
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    if len(body) != 1 or not isinstance(body[0], ast.Raise) or body[0].exc is None:
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"

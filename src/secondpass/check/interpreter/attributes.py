@@ -10,7 +10,7 @@ from .ahead import counted
 from .containers import has_method, method
 from .gradfn import GradFunction, names, read
 from .library import external
-from .machine import Machine, Raised
+from .machine import Machine
 from .names import module_attribute
 from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
 
@@ -48,7 +48,7 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, GradFunction):
         return read(m, owner, name)
     if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
-        raise Raised("AttributeError")
+        return m.lack("AttributeError").attribute(name)
     return method(m, owner, name)
 
 
@@ -78,6 +78,10 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         return owner.cls
     if name == "__dict__":
         return owner.attrs
+    if name in ("__getattr__", "__getattribute__"):
+        return Native(
+            name, lambda m, args, kwargs: get_attribute(m, owner, args[0]) if isinstance(args[0], str) else Unknown()
+        )
     items = owner.hidden.get("items")
     if items is not None:
         if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
@@ -138,7 +142,8 @@ def _of_super(m: Machine, owner: Super, name: str) -> Any:
         if name in base.attrs:
             return _bound(m, owner.owner, base.attrs[name], base)
     if isinstance(owner.owner, Object) and owner.owner.hidden.get("items") is not None:
-        return method(m, owner.owner.hidden["items"], name)
+        items = owner.owner.hidden["items"]
+        return method(m, items, {"__init__": "update" if isinstance(items, dict) else "extend"}.get(name, name))
     if name in ("__init__", "__init_subclass__", "__setattr__", "__new__"):
         return Native("nothing", _set_raw(owner) if name == "__setattr__" else lambda m, args, kwargs: None)
     return Unknown()

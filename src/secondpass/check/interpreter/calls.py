@@ -9,10 +9,18 @@ from typing import Any
 
 from .containers import is_concrete
 from .loops import iterate
-from .machine import Frame, Machine, Raised, Return, Scope
+from .machine import Frame, Machine, Return, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
 
-__all__ = ["call", "call_expression", "instantiate"]
+__all__ = ["MORE", "call", "call_expression", "instantiate"]
+
+MORE = ("more",)
+"""The key of what stands for arguments whose number cannot be told."""
+
+
+def _are_layers(values: List) -> bool:
+    layers = [v for v in values if isinstance(v, Object) and v.cls.derives("torch.nn.Module")]
+    return bool(layers) and len(layers) + sum(isinstance(v, Unknown) for v in values) == len(values)
 
 
 def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> Any:
@@ -21,8 +29,13 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
     kwargs: dict[str, Any] = {}
     for item in node.args:
         if isinstance(item, ast.Starred):
-            spread = iterate(m, m.evaluate(item.value, scope))
-            if spread.length is None:
+            several = m.evaluate(item.value, scope)
+            spread = iterate(m, several)
+            if isinstance(several, List) and _are_layers(several):
+                # A list of layers that a loop has made: those that are known, and maybe others like them.
+                args.extend(several)
+                args.extend([Unknown(MORE)] if several.loose else [])
+            elif spread.length is None:
                 args.append(Unknown())
             else:
                 args.extend(spread)
@@ -62,7 +75,7 @@ def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> 
     if isinstance(function, Object):
         return _object(m, function, args, kwargs)
     if function is None:
-        raise Raised("TypeError")
+        return m.lack("TypeError")
     if isinstance(function, External):
         return m.call_external(function, args, kwargs)
     return m.call_unknown(function if isinstance(function, Unknown) else Unknown(), args, kwargs)
@@ -129,11 +142,18 @@ def instantiate(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any])
     elif init is not None:
         call(m, init[0], [made, *args], kwargs)
     elif made.hidden.get("items") is not None and args:
-        if isinstance(made.hidden["items"], dict) and isinstance(args[0], dict):
-            made.hidden["items"].update(args[0])
+        if isinstance(made.hidden["items"], Dict):
+            _take(made.hidden["items"], args[0])
         elif isinstance(made.hidden["items"], list):
             made.hidden["items"].extend(list(args[0]) if isinstance(args[0], (list, tuple)) else [Unknown()])
     return made
+
+
+def _take(box: Dict, source: Any) -> None:
+    """`dict(source)` of a class of the program's own."""
+    if isinstance(source, dict):
+        box.update(source)
+    box.loose = getattr(source, "loose", not isinstance(source, dict))
 
 
 def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -157,6 +177,8 @@ def _fill(m: Machine, made: Object, cls: Class, args: list[Any], kwargs: dict[st
 def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if len(m.frames) >= m.DEPTH or sum(f.scope.vars.get("\0") is function for f in m.frames) > 3:
         return m.call_unknown(Unknown(), args, kwargs)
+    if function.cls is not None and args and isinstance(args[0], Object) and m.project.is_abstract(function.node):
+        return m.call_unknown(_left_open(args[0], function.name), args[1:], kwargs)
     cached = "cached" in function.marks
     key = _key([*args, *kwargs.values()]) if cached else None
     if cached and key in function.attrs.setdefault("cache", {}):
@@ -180,6 +202,15 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
         m.changes.append(-1)
         function.attrs["cache"][key] = value, args  # what is known by its identity must live on
     return value
+
+
+def _left_open(owner: Object, name: str) -> Unknown:
+    """A method that only raises NotImplementedError: that of a class that is not read."""
+    found = owner.hidden.get(f"open {name}")
+    if not isinstance(found, Unknown):
+        found = owner.hidden[f"open {name}"] = Unknown(("open", owner.cls.name, name))
+        found.instance = True
+    return found
 
 
 def _key(args: list[Any]) -> Any:

@@ -195,6 +195,9 @@ def _update(m: Machine, box: Dict, other: Any = None, *_: Any, **more: Any) -> N
     if isinstance(other, dict):
         for key, value in other.items():
             m.set_item(box, key, value)
+        if isinstance(other, Dict):
+            box.loose = box.loose or other.loose
+            box.others += other.others
     elif other is not None:
         items = iterate(m, other)
         if items.length is None:

@@ -3,6 +3,8 @@
 
 A program is read several times. Each reading has a policy that answers every open question; the same question gets the
 same answer throughout one reading. A finding counts when no reading that came past its place was without it.
+
+Answers that made the program raise an exception are not those that its author runs it with: see `Policy.turned`.
 """
 
 from __future__ import annotations
@@ -19,18 +21,42 @@ __all__ = ["POLICIES", "Policy"]
 class Policy:
     """Answers open questions: always no, always yes, or mixed by the question's own text."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, given: dict[int, bool] | None = None) -> None:
         self.name = name
         self.asked = 0
         self.answers: dict[Any, bool] = {}
+        self.equal: dict[Any, Any] = {}
+        """What unknown values were said to be equal to: nothing else."""
+        self.given = given or {}
+        """Which question, in the order in which they come up, is answered how."""
+        self._free: list[tuple[int, bool]] = []
+        """The questions that could have been answered otherwise, and their answers."""
 
     def answer(self, key: Any, lean: bool | None = None) -> bool:
         """The answer to one question; `lean` is the only way that leads on."""
         found = self.answers.get(key)
         if found is None:
             self.asked += 1
-            found = self.answers[key] = self._first(key) if lean is None else lean
+            found = self.answers[key] = self._new(key, lean)
+            if found and _is_equality(key):
+                self.equal[key[1]] = key[2]
         return found
+
+    def _new(self, key: Any, lean: bool | None) -> bool:
+        if self.asked in self.given:
+            return self.given[self.asked]
+        if _is_equality(key) and self.equal.get(key[1], key[2]) != key[2]:
+            return False
+        found = self._first(key) if lean is None else lean
+        self._free.append((self.asked, found))
+        return found
+
+    def turned(self) -> dict[int, bool] | None:
+        """What to answer instead, where the last free answer led into an exception."""
+        if not self._free:
+            return None
+        last, answer = self._free[-1]
+        return {**self.given, last: not answer}
 
     def _first(self, key: Any) -> bool:
         if self.name in ("no", "yes"):
@@ -42,3 +68,8 @@ class Policy:
 
 
 POLICIES = ("no", "yes", "mixed", "other")
+
+
+def _is_equality(key: Any) -> bool:
+    """Whether a question is whether an unknown value is a certain known one."""
+    return isinstance(key, tuple) and key[:1] == ("is",)

@@ -44,6 +44,8 @@ class Engine:
         """Where graphs are kept that a later pass may need."""
         self.doubtful = False
         """Whether a pass may have walked more than can be told."""
+        self.divided = False
+        """Whether a pass walked one of several things that a network that is not read gave: maybe not all of it."""
         self.owners: dict[int, Owner] = {}
         self.never: dict[int, set[Leaf]] = {}
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
@@ -156,13 +158,21 @@ class Engine:
         iteration: int | None,
         when: int,
         inside: tuple[int, ...] = (),
+        whole: bool = True,
     ) -> bool:
-        """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd."""
-        sure = leaves is not None and all(leaf.has and not leaf.doubt for leaf in leaves)
+        """An optimizer applied gradients; `leaves` is None where they cannot be told. Returns whether it looks odd.
+
+        Where they are not the `whole` of what it owns, they are still its own.
+        """
+        sure = (
+            leaves is not None
+            and whole
+            and all(leaf.has and not leaf.doubt and not (leaf.stands and self.divided) for leaf in leaves)
+        )
         used: dict[int, Gradient | None] = {}
         moved, empty, stale, piled = [], False, False, False
         never = self.never.setdefault(identity, set(leaves or ()))
-        if leaves is None:
+        if leaves is None or not whole:
             self.read |= {p.when for p in self.passes}  # whose gradients they were cannot be told
         for leaf in leaves or ():
             used[leaf.node.number] = None if leaf.doubt or leaf.has is None else leaf.made
@@ -233,13 +243,15 @@ class Engine:
         if self.stepping:
             record["found"] = {leaf.node.number: leaf.made for leaf in self.leaves if leaf.made != ()}
             record["versions"] = {leaf.node.number: leaf.store.count for leaf in self.leaves}
-        dim = maybe | {n for n in reached if n.opaque}
+        # What a network that is not read may share among the things it gives leads to no other leaves.
+        dim = {n for n in maybe if not n.network} | {n for n in reached if n.opaque}
         if goals is not None and reached.isdisjoint(n for n, _ in goals):
             dim |= reached  # how it gets to what it was asked for cannot be told
+        self.divided = self.divided or any(n.network and n.maybe for n in certain)
         unread = any(r.edge is None and r.needs is None for r in roots)
-        self._doubt_retains(dim)
+        self._doubt_retains(dim | maybe)
         if record["retain"]:
-            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None}))
+            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None and not n.hollow}))
             if unread or (dim and _blind(reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
@@ -326,6 +338,12 @@ class Engine:
         made.opaque = not parents or any(n.opaque for n in walked)  # what could not be read may lie behind it
         return made
 
+    def also_walked(self, node: GraphNode, behind: GraphNode) -> None:
+        """The passes that walked a node turn out to have walked one behind it."""
+        for index, p in enumerate(self.passes):
+            if p.walked is not None and node.number in p.walked:
+                self.passes[index] = dataclasses.replace(p, walked=p.walked | {behind.number})
+
     def unknown_pass(self, roots: Sequence[GraphNode], place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass may have run, from roots that may be these: of what it walked, if any, nothing is certain afterwards."""
         self.doubtful = True
@@ -388,5 +406,6 @@ class Engine:
 
 
 def _blind(nodes: set[GraphNode]) -> bool:
-    """Whether there is more behind these nodes than calls of values that keep no graph."""
-    return any(n.opaque and n.given is None for n in nodes) or not any(n.given is not None for n in nodes)
+    """Whether there is more behind these nodes than calls that keep no graph."""
+    calls = [n for n in nodes if (n.opaque or n.given is not None) and not n.hollow]
+    return not calls or any(n.given is None for n in calls)

@@ -56,11 +56,15 @@ def catches(m: Machine, handler: ast.ExceptHandler, error: Exception, scope: Sco
 
 def try_(m: Machine, node: Any, scope: Scope) -> Any:
     """Executes `try`."""
+    trying = m.trying
     try:
+        m.trying += bool(node.handlers)
         signal = m.block(node.body, scope)
+        m.trying = trying
         if signal is None:
             signal = m.block(node.orelse, scope)
     except (Raised, Refused) as error:
+        m.trying = trying
         handler = next((h for h in node.handlers if catches(m, h, error, scope)), None)
         if handler is None:
             final = m.block(node.finalbody, scope)

@@ -7,7 +7,7 @@ import ast
 from typing import Any
 
 from .containers import grow, is_concrete
-from .machine import Machine, Raised
+from .machine import Machine
 from .values import Class, Dict, External, Function, List, Object, Stream, Tensor, Unknown, length
 
 __all__ = ["get_item", "set_item"]
@@ -50,7 +50,7 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         # Views of one tensor, as many as there may be: they differ in nothing that is known.
         return next(iter(owner.make()), Unknown())
     if owner is None:
-        raise Raised("TypeError")
+        return m.lack("TypeError")
     return Unknown(plain=isinstance(owner, (str, bytes, range)))
 
 

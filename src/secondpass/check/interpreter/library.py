@@ -68,6 +68,8 @@ _NAMES = {
     "tqdm.notebook": "tqdm",
     "tqdm.autonotebook": "tqdm",
 }
+_PACKAGES = ("torch.nn", "torch.optim", "torch.utils.data", "torch.distributions", "torch.autograd")
+"""Packages that have the names of the modules below them: `torch.nn.modules.module.Module` is `torch.nn.Module`."""
 
 
 def builtin(name: str) -> Any:
@@ -83,6 +85,11 @@ def external(name: str) -> External:
         name = _ALIASES[name]
     elif head in _ALIASES:
         name = f"{_ALIASES[head]}.{tail}"
+    elif name not in CLASSES and name not in FUNCTIONS:
+        for package in _PACKAGES:
+            usual = f"{package}.{tail}"
+            if head.startswith(package) and (usual in CLASSES or usual in FUNCTIONS):
+                name = usual
     return External(name)
 
 

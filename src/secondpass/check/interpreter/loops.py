@@ -12,7 +12,7 @@ NOTE [ How long a loop is walked ]
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
    old gradients, gradients that are cleared unused, a pass over nodes that an earlier one has spent.
    What comes later still is looked at by leaving out turns: see `ahead`.
-4. A loop whose turns are costly to read is walked two turns.
+4. A loop whose turns are costly to read is walked two turns, or a few more where 3 asks for them.
 5. A loop in a generator goes as far as the loop that walks the generator.
 """
 
@@ -31,6 +31,8 @@ __all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen",
 WHOLE = 6
 MANY = 400
 COSTLY = 2_500
+COSTLIEST = 15_000
+"""Steps of reading after which a loop is cut short whose going on would tell something."""
 MODULUS = 16
 """The largest modulus of a counter that a loop is walked for."""
 
@@ -73,7 +75,13 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return Iteration(_endless(Unknown), None)
     batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
     plain = value.plain
-    return Iteration(_endless(lambda: Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))), None)
+
+    def element() -> Unknown:
+        made = Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))
+        made.owner = value
+        return made
+
+    return Iteration(_endless(element), None)
 
 
 def _endless(make: Any) -> Iterator[Any]:
@@ -207,4 +215,4 @@ def is_over(m: Machine, loop: Loop) -> bool:
     """Whether enough turns of a loop have been looked at."""
     if loop.turn >= loop.want:
         return True
-    return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > COSTLY
+    return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > (COSTLY if loop.want <= 3 else COSTLIEST)

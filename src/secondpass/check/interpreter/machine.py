@@ -121,6 +121,8 @@ class Machine(ABC):
 
     STEPS = 12_000
     STEPS_PER_LINE = 12
+    TRAINING = 3
+    """How many times as far a reading goes that has made a pass."""
     DEPTH = 60
 
     def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
@@ -161,6 +163,8 @@ class Machine(ABC):
         """How many statements had run when the last pass was made."""
         self.late: set[tuple[str, int]] = set()
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
+        self.trying = 0
+        """How many `try` statements with handlers are under way."""
         self.short = 0
         """How many loops that will be cut short are being walked: what grows in them is loose."""
         self.cuts = 0
@@ -215,8 +219,19 @@ class Machine(ABC):
     def spend(self, amount: int = 1) -> None:
         """Counts work; raises `Exhausted` at the limit."""
         self.steps += amount
-        if self.steps > self.most or (not self.steps & 255 and time.process_time() > self.deadline):
+        if self.steps > self.most and (not self.engine.passes or self.steps > self.TRAINING * self.most):
             raise Exhausted
+        if not self.steps & 255 and time.process_time() > self.deadline:
+            raise Exhausted
+
+    def lack(self, error: str) -> Unknown:
+        """What a value should have that it does not have as far as it is known: a program that runs has it.
+
+        Where the program may catch the exception it is raised.
+        """
+        if self.trying:
+            raise Raised(error)
+        return Unknown()
 
     def allow(self, file: str) -> None:
         """Long programs may take more steps."""

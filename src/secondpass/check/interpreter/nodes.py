@@ -19,7 +19,7 @@ serials = count()
 class Unknown:
     """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
 
-    __slots__ = ("instance", "key", "memo", "network", "node", "owner", "plain")
+    __slots__ = ("instance", "key", "memo", "network", "node", "owner", "plain", "recurrent")
     _count = 0
 
     def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
@@ -35,6 +35,8 @@ class Unknown:
         """Whether it is a value that the program was given: an argument, what a library or a factory made."""
         self.network: Tensor | None = None
         """The parameter that stands for all parameters of the network that it is."""
+        self.recurrent = False
+        """Whether it is a network that took in what it gave."""
 
     @classmethod
     def reset(cls) -> None:
@@ -108,7 +110,8 @@ class GraphNode(lifecycle.Node):
     """One recorded operation, with what is known of it."""
 
     __slots__ = (
-        "given", "leaf", "loops", "maybe", "network", "opaque", "place", "stack", "unsure", "vague", "when",
+        "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "stack", "unsure", "vague",
+        "when",
     )  # fmt: skip
     edges: tuple[tuple[GraphNode, int], ...]
     maybe: tuple[GraphNode, ...]
@@ -131,6 +134,8 @@ class GraphNode(lifecycle.Node):
         """The value whose call it is: see NOTE [ Networks that are not read ] of `networks`."""
         self.network = False
         """Whether that value is a network for certain."""
+        self.hollow = False
+        """Whether it stands for what a factory made of no graph: a model, a configuration."""
         self.vague = False
         self.unsure = frozenset()
         """What it may have saved: only where an unknown value requires a gradient."""

@@ -61,7 +61,18 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
         return _really(act, left, right)
     nodes = [v.node for v in (left, right) if isinstance(v, Unknown) and v.node is not None]
     plain = all((isinstance(v, Unknown) and v.plain) or is_concrete(v) for v in (left, right))
-    return Unknown(plain=plain, node=nodes[0] if nodes else None)
+    # The same sum of the same unknown numbers is the same number: conditions on it get the same answer.
+    return Unknown(None if nodes else _computed(name, left, right), plain, nodes[0] if nodes else None)
+
+
+def _computed(name: str, left: Any, right: Any) -> Any:
+    """The identity of a number that is computed from unknown ones; None where it would grow without end."""
+    keys = tuple(v.key if isinstance(v, Unknown) else repr(v)[:40] for v in (left, right))
+    return None if any(_depth(k) > 4 for k in keys) else (name, *keys)
+
+
+def _depth(key: Any) -> int:
+    return 1 + max(map(_depth, key), default=0) if isinstance(key, tuple) else 0
 
 
 def _really(act: Any, left: Any, right: Any) -> Any:
@@ -145,11 +156,18 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
                 return name == "eq"
             return (name == "ne") if not isinstance(left, Unknown) and not isinstance(right, Unknown) else Unknown()
     keys = sorted(repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right))
-    if name == "ne":
-        return Unknown(("not", ("eq", *keys)), plain=True)
-    if name != "eq" and keys != [repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right)]:
+    if name in ("eq", "ne"):
+        known = next((v for v in (left, right) if is_concrete(v)), None)
+        other = right if known is left else left
+        same = ("is", repr(other.key)[:160], known) if _is_value(known, other) else ("eq", *keys)
+        return Unknown(same if name == "eq" else ("not", same), plain=True)
+    if keys != [repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right)]:
         name = _MIRROR[name]
     return Unknown((name, *keys), plain=True)
+
+
+def _is_value(known: Any, other: Any) -> bool:
+    return isinstance(known, (int, float, str)) and isinstance(other, Unknown)
 
 
 def _identity(left: Any, right: Any, same: bool) -> Any:

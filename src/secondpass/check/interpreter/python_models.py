@@ -178,7 +178,7 @@ def _any(m: Machine, args: Args, kwargs: Words) -> Any:
     return Unknown(plain=True)
 
 
-@function("copy.deepcopy", "copy.copy")
+@function("copy.deepcopy")
 def _copy(m: Machine, args: Args, kwargs: Words) -> Any:
     return copied(m, args[0], {})
 
@@ -192,6 +192,11 @@ def _shallow(m: Machine, args: Args, kwargs: Words) -> Any:
         return made
     if isinstance(value, (List, Dict)):
         return get_attribute(m, value, "copy").act(m, [], {})
+    if isinstance(value, Tensor):
+        alike = Tensor(value.needs, store=value.store)  # as it is pickled: the same memory, a leaf without history
+        if value.needs:
+            m.engine.leaf(alike)
+        return alike
     return value
 
 

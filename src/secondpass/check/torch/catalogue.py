@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..interpreter.calls import MORE
 from ..interpreter.library import function, models
 from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
@@ -220,14 +221,15 @@ def _container(name: str, forward: Callable[..., Any] | None, named: bool = Fals
             elif isinstance(given, Object) and isinstance(given.hidden.get("items"), dict):
                 given = list(given.hidden["items"].values())
             elif len(args) > 1:
-                given = args[1:]
+                given = List(v for v in args[1:] if not (isinstance(v, Unknown) and v.key == MORE))
+                given.loose = len(given) < len(args) - 1
         box = List(depth=m.short)
         items = iterate(m, given) if not isinstance(given, tuple) or given else None
         if items is not None:
             box.loose = items.length is None
             for item in items:
                 box.append(item)
-                if box.loose and len(box) >= 3:
+                if box.loose and len(box) >= (len(given) if isinstance(given, List) else 3):
                     break
         owner.hidden["items"] = box
 

@@ -96,7 +96,10 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
         values.extend([here.network] if here.network is not None else [])
         here = here.owner
     made = Unknown(node=opaque(m, values))
-    made.instance = edges(values)[1:] == ([], [])  # what was made of no graph holds none
+    _, certain, maybe = edges(values)
+    made.instance = all(node.hollow for node in (*certain, *maybe))  # what was made of no graph holds none
+    assert made.node is not None
+    made.node.hollow = made.instance and owner is None and not any(isinstance(v, Tensor) for v in values)
     return made
 
 
@@ -136,7 +139,7 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
             m.engine.leaf(made)
         return (made,)
     if name in ("detach", "item", "numpy", "tolist", "cpu") and not args:
-        return (Unknown(plain=name != "cpu", node=None if name != "cpu" else owner.node),)
+        return (Unknown(plain=name != "cpu" or owner.plain, node=None if name != "cpu" else owner.node),)
     if isinstance(owner.key, tuple) and owner.key[:1] == ("likely",) and name in ("any", "all", "item", "sum", "max"):
         return (owner,)
     if name.startswith("assertRaises"):

@@ -10,6 +10,9 @@ NOTE [ Networks that are not read ]
 3. What a network gives has history, for certain: the node saves something, and its parameters if an input has history
    too. (A single layer over plain inputs need not have saved its weight.)
 4. Its parameters are told as one, which stands for all: it is trained when an optimizer has it, and never missed.
+5. Of several things that one call gives, each has the history of what went in, and of the parameters. Whether they share
+   more than that cannot be told (two critics in one module share nothing), unless one of them goes into the same network
+   again: what a recurrent network gives is made from its state.
 """
 
 from __future__ import annotations
@@ -73,6 +76,7 @@ def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, An
     weight = function.network
     if m.grad is False:
         return Unknown()
+    _recur(m, function, values)
     if weight is None or not weight.needs or not m.grad:
         node = opaque(m, values if weight is None else [*values, weight])
         node.given = function
@@ -90,10 +94,33 @@ def part(m: Machine, value: Unknown) -> GraphNode | None:
     whole = value.node
     if whole is None or whole.given is None:
         return whole
-    certain, maybe = ((whole,), ()) if whole.network else ((), (whole,))
-    node = m.engine.node(_PART, certain, maybe, m.place(), m.stack())
+    node = m.engine.node(_PART, (), (whole,), m.place(), m.stack())
     node.loops, node.given, node.opaque, node.network = m.loops(), whole.given, whole.opaque, whole.network
+    if whole.network:
+        _divide(m, node)
     return node
+
+
+def _divide(m: Machine, part: GraphNode) -> None:
+    """What is known of one of several things: NOTE [ Networks that are not read ] 5."""
+    (whole,) = part.maybe
+    if part.given is not None and part.given.recurrent:
+        part.connect((whole,))
+        if part.freed and whole.freed is None:
+            whole.freed_by = part.freed_by
+        m.engine.also_walked(part, whole)
+    else:
+        part.edges = whole.edges
+
+
+def _recur(m: Machine, function: Unknown, values: list[Any]) -> None:
+    """Something that a network gave goes into it again."""
+    if function.recurrent or not any(v.node is not None and v.node.given is function for v in values):
+        return
+    function.recurrent = True
+    for node in m.engine.nodes:
+        if node.given is function and node.name_ == _PART and node.network and node.maybe:
+            _divide(m, node)
 
 
 def _save(node: GraphNode, weight: Tensor) -> None:
@@ -116,11 +143,11 @@ def establish(m: Machine, roots: list[Tensor]) -> None:
         assert weight.leaf is not None
         for each in (*behind, *_alike(m, given, behind)):
             each.opaque, each.network = False, True
-            if each.name_ == _PART:
-                each.connect(each.maybe)
-            else:
+            if each.name_ != _PART:
                 each.connect((weight.leaf.node, *each.maybe))
                 _save(each, weight)
+        for each in (n for n in m.engine.nodes if n.given is given and n.name_ == _PART and n.network and not n.edges):
+            _divide(m, each)
 
 
 def _alike(m: Machine, given: Unknown, known: list[GraphNode]) -> Iterator[GraphNode]:

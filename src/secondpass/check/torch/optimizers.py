@@ -124,7 +124,8 @@ def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> Non
     leaves = owner.hidden.get("leaves")
     m.visit()
     m.keep.append(owner)  # its identity must not be given to another object
-    if leaves is not None and (owner.loose or not owner.hidden.get("whole", False)):
+    whole = bool(owner.hidden.get("whole", False))
+    if leaves is not None and (owner.loose or (not whole and not leaves)):
         for leaf in leaves:
             leaf.store.doubt = len(m.engine.nodes)
         leaves = None
@@ -133,7 +134,8 @@ def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> Non
         look(m, modules=True)
     owner.hidden["steps"] = steps + 1
     owner.hidden.setdefault("first", when)
-    if m.engine.step(leaves, owner.hidden.get("name", ""), id(owner), m.place(), m.iteration(), when, inside):
+    name = owner.hidden.get("name", "")
+    if m.engine.step(leaves, name, id(owner), m.place(), m.iteration(), when, inside, whole):
         at_least(m, 5)
     _own(m, owner)
 

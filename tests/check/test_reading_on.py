@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading on where something is not known: what ends a reading, what does not, and what is certain nevertheless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_interpreter import codes
+
+GUARDED = """
+    import torch
+    from torch import nn
+    from settings import options
+
+    def build(kind, size):
+        {guard}
+        return made
+
+    def main():
+        net = build(options.kind, options.size)
+        rule = torch.optim.SGD(net.parameters(), lr=options.lr)
+        for x in torch.randn(9, 2, 3):
+            loss = net(x).pow(2).mean()
+            rule.zero_grad()
+            loss.backward({how})
+            rule.step()
+
+    main()
+"""
+RAISES = """if kind == "a":
+            made = nn.Linear(3, 1)
+        else:
+            if size > 3:
+                made = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+            if size <= 3:
+                refuse(size)
+            if size == 0:
+                raise ValueError(size)
+            made = nn.Linear(3, 2)"""
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        RAISES,
+        "check = size > 3\n        if not check:\n            print(size)\n        if not check:\n            raise KeyError\n"
+        "        made = nn.Linear(3, 1)",
+        "found = None\n        made = nn.Linear(3, found.size)",
+        "found = None\n        made = nn.Linear(3, found[0])",
+    ],
+)
+def test_a_guard_does_not_use_up_the_readings(tmp_path: Path, guard: str) -> None:
+    assert codes(tmp_path, GUARDED.format(guard=guard, how="retain_graph=True"), "") == ["SP402"]
+    assert codes(tmp_path, GUARDED.format(guard=guard, how=""), "") == []
+
+
+def test_an_exception_that_the_program_catches_is_raised(tmp_path: Path) -> None:
+    body = """
+        import torch
+        w = torch.ones(3, requires_grad=True)
+        found = None
+        try:
+            size = found.size
+            loss = w.sum()
+        except AttributeError:
+            loss = w.exp().sum()
+        loss.backward()
+        loss.backward()
+    """
+    assert codes(tmp_path, body, "") == ["SP101"]
+
+
+LEFT_OPEN = """
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def forward(self, x):
+            {body}
+
+        def fit(self, batches):
+            total = 0
+            rule = torch.optim.SGD(self.parameters(), lr=0.1)
+            for x in batches:
+                loss = self(x).mean()
+                rule.zero_grad()
+                loss.backward()
+                rule.step()
+                total += loss{how}
+            return total
+"""
+
+
+@pytest.mark.parametrize(
+    "body", ["raise NotImplementedError", "'''for subclasses'''\n            raise NotImplementedError(x)"]
+)
+def test_a_method_that_is_left_open_is_one_that_is_not_read(tmp_path: Path, body: str) -> None:
+    assert codes(tmp_path, LEFT_OPEN.format(body=body, how=""), "") == ["SP401"]
+    assert codes(tmp_path, LEFT_OPEN.format(body=body, how=".item()"), "") == []
+
+
+HEADS = """
+    import torch
+    import torch.nn.functional as F
+    {head}
+    def learn(batches, {more}):
+        {made}
+        {state}
+        for x, y in batches:
+            {call}
+            rule.zero_grad()
+            {passes}
+            rule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "passes", "found"),
+    [
+        # Two critics in one module share nothing; two heads on one trunk do: neither can be told.
+        ("one, two = thing(x)", "F.mse_loss(one, y).backward(); F.mse_loss(two, y).backward()", []),
+        ("one, two = thing(x)", "F.mse_loss(one, y).backward(retain_graph=True); F.mse_loss(two, y).backward()", []),
+        (
+            "one, two = thing(x)",
+            "F.mse_loss(one, y).backward(); rule.step(); rule.zero_grad(); F.mse_loss(two, y).backward()",
+            [],
+        ),
+        ("one, two = thing(x)", "F.mse_loss(one, two).backward(retain_graph=True)", ["SP402"]),
+        ("one = thing(x)", "F.mse_loss(one, y).backward(); F.mse_loss(one, -y).backward()", ["SP102"]),
+        ("one, two = thing(x)", "loss = F.mse_loss(one, two); loss.backward(); loss.backward()", ["SP101"]),
+        # What a recurrent network gives is made from its state.
+        ("one, state = thing(x, state)", "F.mse_loss(one, y).backward()", ["SP103"]),
+        ("one, state = thing(x, state.detach())", "F.mse_loss(one, y).backward()", []),
+    ],
+)
+def test_what_a_call_gives_need_not_share_more_than_what_went_in(
+    tmp_path: Path, call: str, passes: str, found: list[str]
+) -> None:
+    parts = {"more": "thing", "made": "rule = torch.optim.Adam(thing.parameters())", "head": "pass"}
+    state = "state = torch.zeros(1, 3)" if "state" in call else "pass"
+    assert codes(tmp_path, HEADS.format(call=call, passes=passes, state=state, **parts), "") == found
+
+
+LAYERS = """
+    import torch
+    from {where} import Module
+    from torch import nn
+    from settings import widths
+
+    class Net(Module):
+        def __init__(self):
+            super().__init__()
+            layers = []
+            for width in widths:
+                layers.append(nn.Linear(width, width))
+                layers.append(nn.Tanh())
+            layers.append({last})
+            self.run = nn.Sequential(*layers)
+
+        def forward(self, x):
+            return self.run(x)
+
+    make, judge = Net(), Net()
+    makes = torch.optim.Adam(make.parameters())
+    judges = torch.optim.Adam(judge.parameters())
+    for x in torch.randn(9, 4, 3):
+        fake = make(x)
+        cost = judge(fake).mean()
+        judges.zero_grad()
+        judge(fake.detach()).mean().backward()
+        {step}
+        makes.zero_grad()
+        cost.backward()
+        makes.step()
+"""
+
+
+@pytest.mark.parametrize("where", ["torch.nn", "torch.nn.modules.module", "torch.nn.modules"])
+def test_layers_whose_number_is_not_known_are_layers(tmp_path: Path, where: str) -> None:
+    assert codes(tmp_path, LAYERS.format(where=where, last="nn.Linear(3, 1)", step="judges.step()"), "") == ["SP201"]
+    assert codes(tmp_path, LAYERS.format(where=where, last="nn.Linear(3, 1)", step="pass"), "") == []
+
+
+@pytest.mark.parametrize(
+    ("copy", "found"), [("copy.copy(loss)", ["SP405"]), ("loss", ["SP101"]), ("loss.clone()", ["SP101"])]
+)
+def test_a_copied_tensor_is_a_leaf(tmp_path: Path, copy: str, found: list[str]) -> None:
+    body = f"""
+        import copy
+        import torch
+        w = torch.ones(3, requires_grad=True)
+        rule = torch.optim.SGD([w], lr=0.1)
+        loss = w.exp().sum()
+        loss.backward()
+        rule.step()
+        again = {copy}
+        again.backward()
+        rule.step()
+    """
+    assert codes(tmp_path, body, "") == found
+
+
+SAME = """
+    import torch
+    from torch import nn
+    from settings import every
+
+    make, judge = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Linear(3, 1)
+    makes = torch.optim.Adam(make.parameters())
+    judges = torch.optim.Adam(judge.parameters())
+    for step, x in enumerate(torch.randn(9, 4, 3)):
+        made = make(x)
+        one, two = made.pow(2).mean(), judge(made).mean()
+        makes.zero_grad()
+        judges.zero_grad()
+        if step % every == {first}:
+            one.backward(retain_graph=True)
+            makes.step()
+        if step % every == {second}:
+            two.backward()
+            judges.step()
+"""
+
+
+def test_the_same_question_about_a_computed_number_has_the_same_answer(tmp_path: Path) -> None:
+    assert codes(tmp_path, SAME.format(first=0, second=0), "") == ["SP201"]
+    # Never both in one iteration: nothing is walked twice.
+    assert codes(tmp_path, SAME.format(first=0, second=1), "") == ["SP402"]
+
+
+SETTINGS = """
+    import yaml
+    import torch
+    class Settings(dict):
+        def __init__(self, values):
+            super().__init__(values)
+        def __getattr__(self, name):
+            if name in self:
+                return self[name]
+            raise AttributeError(name)
+    values = {}
+    for key, value in yaml.safe_load(open("x")).items():
+        values[key] = value
+    settings = Settings(values)
+    net = torch.nn.Linear(settings.width, 1)
+    loss = net(torch.randn(4, settings.width)).sum()
+    loss.backward()
+    loss.exp().backward()
+"""
+
+
+def test_what_a_file_says_is_in_a_dict_of_the_programs_own(tmp_path: Path) -> None:
+    assert codes(tmp_path, SETTINGS, "") == ["SP102"]

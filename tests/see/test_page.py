@@ -208,6 +208,18 @@ def test_life(tabs):
     assert window() == pytest.approx((start, end))
 
 
+def test_from_a_finding_to_its_life(tabs, written):
+    data = samples.story()
+    data["findings"] *= 2
+    pages.write(data, written / "many.html")
+    tab = tabs("many")
+    assert tab.count(".index li") == 4
+    tab.page.click("#finding-1 >> text=See it in Life")
+    assert tab.text(".details h3") == "Graph of losses[0]" and "SP401 graph-leak" in tab.text(".details")
+    tab.page.click(".details >> text=SP401")
+    assert tab.page.get_attribute("#tab-story", "aria-selected") == "true"
+
+
 def test_memory(tabs):
     tab = tabs("story", "memory")
     assert tab.colours() > 20

@@ -48,7 +48,7 @@ function open() {
   const size = whole[1] - whole[0]
   const wanted = (size * 24) / Math.max(24, data.passes.length)
   if (reuse && wanted < size) moveTo(reuse.at - wanted * 0.75, wanted)
-  if (data.reuses.length) chosen.value = { kind: 'pass', id: data.reuses[0].pass }
+  if (data.reuses.length && !chosen.value) chosen.value = { kind: 'pass', id: data.reuses[0].pass }
 }
 
 export function Life() {
@@ -59,7 +59,11 @@ export function Life() {
 }
 
 function Timeline() {
-  useMemo(open, [])
+  useMemo(() => {
+    open()
+    const when = chosen.value && momentOf(chosen.value)
+    if (when !== null && when !== undefined) reveal(when) // chosen in another view
+  }, [])
   const scroll = useRef(0)
   const [tip, setTip] = useState<{ x: number; y: number; item: Item } | null>(null)
   const { ref, redraw, size } = useCanvas((context, box) => {
@@ -381,7 +385,10 @@ function bar(
     context.fillStyle = colour ? '#000' : colours.text
     const start = Math.max(left, 0) + 7
     const held = graph.freed === null && graph.held_by && !graph.name.includes(graph.held_by) ? ` · held by ${graph.held_by}` : ''
-    context.fillText(fit(context, graph.name + held, right - start - (pass ? 16 : 8)), start, y + height / 2 + 0.5)
+    const room = right - start - (pass ? 16 : 8)
+    // Where there is no room for "iteration 8", the number says it.
+    const name = context.measureText(graph.name).width > room ? graph.name.replace(/^iteration (?=\S+$)/, '') : graph.name
+    context.fillText(fit(context, name + held, room), start, y + height / 2 + 0.5)
   }
   context.globalAlpha = 1
 }

@@ -5,7 +5,7 @@ import { bytes, count, iterationText, keyOf, many, once, placeText } from '../fo
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
 import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
-import { lit, matches, searching, view } from '../state'
+import { chosen, lit, matches, searching, view } from '../state'
 
 const ROLES = [
   ['built', 'Built'],
@@ -46,11 +46,37 @@ export function Story() {
         </Empty>
       )}
       {searching.value && shown.length === 0 && data.findings.length > 0 && <Empty title="No finding has these words" />}
+      {shown.length > 2 && <Index shown={shown} />}
       {shown.map(([finding, index]) => (
         <Card key={index} finding={finding} index={index} />
       ))}
     </div>
   )
+}
+
+/** Many findings: one line each, to go there. */
+function Index({ shown }: { shown: (readonly [Finding, number])[] }) {
+  return (
+    <ol class="index" aria-label="Findings">
+      {shown.map(([finding, index]) => (
+        <li key={index}>
+          <span class="dot" style={{ background: causeColour(finding.code) ?? '' }} />
+          <button type="button" class="quiet" onClick={() => document.getElementById(`finding-${index}`)?.scrollIntoView()}>
+            <span class="code">{finding.code}</span> <Prose text={finding.message} />
+          </button>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** In Life, what this finding is about: the pass that came back, or the graph that stayed. */
+function showLife(code: string): void {
+  const reuse = data.reuses.find((one) => one.cause === code)
+  const graph = data.graphs.find((one) => one.cause === code)
+  if (reuse) chosen.value = { kind: 'pass', id: reuse.pass }
+  else if (graph) chosen.value = { kind: 'graph', id: graph.id }
+  view.value = 'life'
 }
 
 function Summary() {
@@ -162,7 +188,7 @@ function Card({ finding, index }: { finding: Finding; index: number }) {
       </div>
       <p class="more">
         {data.graphs.length > 0 && (
-          <button type="button" class="quiet" onClick={() => (view.value = 'life')}>
+          <button type="button" class="quiet" onClick={() => showLife(finding.code)}>
             See it in Life
           </button>
         )}

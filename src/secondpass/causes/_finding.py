@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..record import Carrier, Failure, Finding, Pass, Place, Remedy, Trace
+from ..record import Binding, Carrier, Failure, Finding, Pass, Place, Remedy, Trace
 from .facts.change import Change
 from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
@@ -150,11 +150,25 @@ def about_meeting(
             "freed_stack": [place_of(p) for p in freed.stack] if freed is not None else [],
             "used_stack": [place_of(p) for p in used.stack],
             "why": why(meeting, decide(meeting)),
+            "paths": list({(b.name, b.function): _path(b) for b in meeting.handed_on}.values()),
+            **({"stays": True} if meeting.stays else {}),
             **({"changed": True} if meeting.changed else {}),
             **iterations(meeting),
             **facts,
         },
     )
+
+
+def _path(seen: Binding) -> dict[str, Any]:
+    """A path that was seen to lead to history, as facts hold it."""
+    path = seen.path
+    return {
+        "root": path.root,
+        "scope": path.scope,
+        "type": path.type,
+        "ways": [[w.kind, w.key, w.type] for w in path.ways],
+        "function": seen.function,
+    }
 
 
 def about_region(

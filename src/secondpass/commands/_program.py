@@ -66,6 +66,7 @@ class Program:
         self.trace = Trace()
         self.finder: Finder | None = None
         self.pid = os.getpid()
+        self.environment = dict(os.environ)
 
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
@@ -214,6 +215,7 @@ class Program:
             from torch.optim.optimizer import register_optimizer_step_pre_hook
 
             lines = ProofLines(self.log if self.lines else None, self._stop_here)
+            lines.on_torch(changed=self.environment != dict(os.environ))
             watcher, before = self.session.watcher, self.session.watcher.on_pass
 
             def on_pass(note: Any, outputs: Any) -> None:

@@ -27,10 +27,12 @@ from .find.flow import (
     simple,
     written,
 )
+from .find.held import cuts
 from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
 from .item import added_to_sum
+from .rewrite.cuts import cut_of, import_module
 from .rewrite.forms import detached, guess
 from .way import Way
 
@@ -51,21 +53,39 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         _stored(finding, name, project),
         _used(finding, name, project),
     )
+    seen = _seen(finding, project)
     if finding.cause == "crossed-networks":
         order = (used, stored)
+    elif finding.facts.get("stays") and finding.cause == "carried-state":
+        # What a name keeps from one iteration on is the same for all of them; so it is for the first.
+        order = (stored, seen, used, crossing)
     elif finding.cause in {"stored-history", "hoisted-forward", "graph-leak"}:
-        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, crossing)
+        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, seen, crossing)
     else:
-        order = (crossing, used, stored)
+        order = (seen, crossing, used, stored)
     for ways in order:
         yield from ways
+
+
+def _seen(finding: Finding, project: Project) -> Iterator[Way]:
+    """What a run saw to be carried, cut behind the step."""
+    for cut in cuts(finding, project):
+        nested = any(h.inner for held in cut.targets.values() for h in held)
+        for form in ("plain", "nested") if nested else ("plain",):
+            way = Way(title=f"Detach {_listed(tuple(cut.targets))} where it crosses the iteration", why=_CROSSES)
+            way.safe = True
+            lines = [line for target, held in cut.targets.items() for line in cut_of(target, held, form)]
+            if any("secondpass." in line for line in lines):
+                import_module(way.patch, cut.source, "secondpass")
+            way.patch.insert_after(cut.source, cut.anchor, lines)
+            yield way
 
 
 def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     if mixed(project, name):
         yield from _items(finding, name, project)
     forms = [] if _frozen(project, name) else guess(project, name)
-    for form in forms[:4]:
+    for form in forms[: 1 if any(True for _ in cuts(finding, project)) else 4]:
         seen: set[int] = set()
         for cut in crossings(finding, name, project):
             if id(cut.anchor) in seen or len(seen) >= 3:

@@ -39,3 +39,5 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     yield from hoisted.across_functions(finding, name, project)
     yield from hoisted.into_the_callee(finding, name, project)
     yield from as_property(name, project)
+    if finding.cause == "stored-history":
+        yield from cached.emptied_memo(finding, project)

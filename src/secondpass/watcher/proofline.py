@@ -54,6 +54,10 @@ class ProofLines:
     def wanted() -> bool:
         return bool(os.environ.get("SECONDPASS_PROOF"))
 
+    def on_torch(self, *, changed: bool) -> None:
+        """torch has been imported; `changed`: the program has changed the environment before."""
+        self._write({"what": "torch", "environment": changed})
+
     def on_pass(self, outputs: Any) -> None:
         """A pass begins."""
         self.passes += 1

@@ -331,6 +331,20 @@ class Meeting:
         return [b for b in self.bound_now if (b.name, b.number) in then]
 
     @cached_property
+    def handed_on(self) -> list[Binding]:
+        """Paths that led, at the first pass or at the second, to old nodes that new ones were built on: all of them, also
+        those that do not lead to the failing node."""
+        old = {p for n in self.new for p in n.parents or () if p in self.walked and self.is_old(self.walked[p])}
+        old = {p for p in old if self.walked[p].leaf is None} | {e.number for e in self.entries}
+        moments = {self.used.when} | ({self.freed.when} if self.freed is not None else set())
+        return [b for b in self.trace.bindings if b.number in old and b.when in moments]
+
+    @cached_property
+    def stays(self) -> bool:
+        """Whether a plain name led to the same entry at both passes: it was not given another value in between."""
+        return any(not b.path.ways and b.number == self.entry.number for b in self.bound_all_along)
+
+    @cached_property
     def store(self) -> Path | None:
         """A container that holds an entry, or did at the first pass."""
         for b in (*self.bound_now, *self.bound_then):

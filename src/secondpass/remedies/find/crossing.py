@@ -22,7 +22,7 @@ from .flow import base_of, calls, carried_in, dotted, plain, simple, written
 from .items import items_with, sees
 from .project import Project, Scope, pairs_of
 
-__all__ = ["Crossing", "crossings", "item_crossings", "past_updates"]
+__all__ = ["Crossing", "anchor_of", "crossings", "declared", "item_crossings", "past_updates"]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -86,23 +86,33 @@ def _after_pass(
     loop = next((lp for lp in loops if carried_in(source.body(lp), name)), None)
     if loop is None:
         # An attribute or a global may be carried by functions that the loop calls, or by calls of this function.
-        if not (lasting or "." in name or _declared(source, scope, name)):
+        if not (lasting or "." in name or declared(source, scope, name)):
             return
         loop = loops[0] if loops else None
+    region = source.body(loop) if loop is not None else source.body(scope)
+    anchor = anchor_of(project, source, scope, site, loop, {name})
+    if anchor is None:
+        return
+    yield Crossing(source, anchor, _together(project, source, scope, region, name))
+
+
+def anchor_of(
+    project: Project, source: Source, scope: Scope, site: cst.BaseStatement, loop: Loop | None, names: set[str]
+) -> cst.BaseStatement | None:
+    """The statement behind which a cut belongs: see NOTE [ Where to cut ]. None where the function leaves there."""
     region = source.body(loop) if loop is not None else source.body(scope)
     anchor = _level(source, site, loop)
     tracked = project.tracked(source, scope)
     late = [
         s
         for s in simple(region)
-        if source.order(s) > source.order(anchor) and name in written(s) and _brings_history(project, s, name, tracked)
+        for name in names & written(s)
+        if source.order(s) > source.order(anchor) and _brings_history(project, s, name, tracked)
     ]
     if late:
         anchor = _level(source, late[-1], loop)
     anchor = past_updates(source, anchor)
-    if _leaves(anchor):
-        return
-    yield Crossing(source, anchor, _together(project, source, scope, region, name))
+    return None if _leaves(anchor) else anchor
 
 
 def _level(source: Source, statement: cst.BaseStatement, loop: Loop | None) -> cst.BaseStatement:
@@ -195,7 +205,7 @@ def _owns(source: Source, scope: Scope, name: str) -> bool:
                     for s in simple(source.body(f))
                 )
             )
-        return first in params | local or _declared(source, scope, first) or _outer(source, scope, first)
+        return first in params | local or declared(source, scope, first) or _outer(source, scope, first)
     return first in params | local
 
 
@@ -203,7 +213,7 @@ def _outer(source: Source, scope: Scope, name: str) -> bool:
     return any(name in written(s) for s in simple(source.body(source.module)))
 
 
-def _declared(source: Source, scope: Scope, name: str) -> bool:
+def declared(source: Source, scope: Scope, name: str) -> bool:
     """`global name` or `nonlocal name`."""
     for statement in simple(source.body(scope)):
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():

@@ -227,6 +227,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     known = find(finding.cause)
     if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
+    elif finding.facts.get("stays"):
+        pass  # a cut where it is stored changes the gradient of that very turn
     elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):
         # The pass that freed may have been the second one over what is carried: it then had gradients that the cut takes
         # away, and moved the parameters by them.

@@ -13,6 +13,7 @@ from ..find.project import Project
 from ..proposals import candidates
 from .judge import Verdict, agrees_with_retained, prove, same
 from .run import Command, Run, mirror, run
+from .start import starter
 
 __all__ = ["ROUNDS", "Repair", "Round", "repair"]
 
@@ -73,8 +74,8 @@ def repair(command: Command, options: Options) -> Repair:
 
     Every run begins with the files as they are now: what a run writes, the next one does not find.
     """
-    with mirror(command, {}) as pristine:
-        return _repair(replace(command, pristine=pristine), options)
+    with mirror(command, {}) as pristine, starter() as start:
+        return _repair(replace(command, pristine=pristine, starter=start), options)
 
 
 def _repair(command: Command, options: Options) -> Repair:
@@ -83,6 +84,9 @@ def _repair(command: Command, options: Options) -> Repair:
             command, root=root, until=options.until, timeout=options.timeout,
             progress=lambda n: options.progress("running", n),
         )  # fmt: skip
+    if command.starter is not None:
+        folders = (command.root, command.cwd, (command.cwd / command.program).parent)
+        command.starter.settle(first.environment_untouched, folders)
     course = Repair(first, first)
     given_up: list[Finding] = []
     for _ in range(ROUNDS):

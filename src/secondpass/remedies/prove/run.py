@@ -6,10 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +15,7 @@ from typing import Any
 
 from ...record import Finding, Report
 from ..edit.write import encode
+from .start import Starter
 
 __all__ = ["Command", "Run", "mirror", "run"]
 
@@ -49,6 +47,7 @@ class Command:
     cwd: Path = field(default_factory=Path.cwd)
     pristine: Path | None = None
     """A copy of the root that was taken before anything ran."""
+    starter: Starter | None = None
 
     @property
     def root(self) -> Path:
@@ -85,6 +84,11 @@ class Run:
     @property
     def steps(self) -> int:
         return sum(1 for line in self.lines if line["what"] == "step")
+
+    @property
+    def environment_untouched(self) -> bool:
+        """Whether the program had left the environment as it was when it imported torch."""
+        return any(line["what"] == "torch" and not line["environment"] for line in self.lines)
 
     @property
     def digests(self) -> list[str]:
@@ -147,20 +151,13 @@ def run(
         }
         cwd, program = _placed(command, root)
         flags = ["-m"] if command.module else []
-        call = [
-            sys.executable,
-            "-m",
-            "secondpass",
-            "run",
-            "--quiet",
-            "--json",
-            str(out),
-            *flags,
-            "--",
-            program,
-            *command.arguments,
-        ]
-        outcome, status, stderr = _wait(call, cwd, env, lines, timeout, progress)
+        words = ["run", "--quiet", "--json", str(out), *flags, "--", program, *command.arguments]
+
+        def tick() -> None:
+            if progress is not None:
+                progress(_count(lines))
+
+        outcome, status, stderr = (command.starter or Starter())(words, cwd, env, timeout, tick)
         text = out.read_text(encoding="utf-8") if out.exists() else ""
         seen = lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []
     if root is not None:
@@ -200,34 +197,6 @@ def _placed(command: Command, root: Path | None) -> tuple[Path, str]:
     file = (command.cwd / command.program).resolve()
     absolute = Path(command.program).is_absolute() or not cwd.is_relative_to(command.root)
     return inner, str(root / file.relative_to(command.root)) if absolute else command.program
-
-
-def _wait(
-    call: list[str], cwd: Path, env: dict[str, str], lines: Path, timeout: float, progress: Callable[[int], None] | None
-) -> tuple[str, int, str]:
-    """Waits for the program, its output read and dropped; nothing stands on its standard input."""
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            call, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
-        )
-        outcome, began = "ended", time.monotonic()
-        try:
-            while True:
-                try:
-                    process.wait(1.0)
-                    break
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() - began > timeout:
-                        outcome = "timeout"
-                        break
-                    if progress is not None:
-                        progress(_count(lines))
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        errors.seek(0)
-        return outcome, process.returncode, errors.read().decode("utf-8", "replace")
 
 
 def _count(lines: Path) -> int:

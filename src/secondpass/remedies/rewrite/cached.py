@@ -11,11 +11,12 @@ from ...record import Finding
 from ..edit.patch import Patch
 from ..edit.source import Source, Span
 from ..find.flow import base_of, dotted, plain, simple, written
+from ..find.held import cuts, held_paths
 from ..find.project import Project
 from ..way import Way
 from .moves import lines_of, makes_leaf
 
-__all__ = ["uncached"]
+__all__ = ["emptied_memo", "uncached"]
 
 _WHY = "a cached graph is spent by the first pass; the parameters that it depends on change anyway"
 
@@ -23,11 +24,14 @@ _WHY = "a cached graph is spent by the first pass; the parameters that it depend
 def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     """`if self.x is None: self.x = f()` without its condition; `@cache` without the decorator."""
     wanted = base_of(name)
+    own = _own_names(finding)
     for source in project.sources:
         for node in [s for s in simple(source.module, nested=True) if isinstance(s, cst.If) and s.orelse is None]:
             body = source.body(node)
             stored = {plain(w) for s in simple(body) for w in written(s)}
             held = [w for w in stored if w == wanted or w.split("[")[0] == wanted or wanted == w.rsplit(".", 1)[-1]]
+            inside = source.class_of(node)
+            held = held or [w for w in stored if inside and (inside.name.value, w.split("[")[0]) in own]
             if held and _asks(source.code(node.test), held) and _computed(project, source, node, held):
                 way = Way(title=f"Compute `{held[0]}` each time", safe=True, why=_WHY)
                 _unwrap(way.patch, source, node)
@@ -45,6 +49,27 @@ def uncached(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                     end = source.offset(source.last_line(decorator) + 1)
                     way.patch.replace(source, Span(start, end), indent + text)
                     yield way
+
+
+def _own_names(finding: Finding) -> set[tuple[str, str]]:
+    """What was seen as `encoder.seen` is, inside its class, `self.seen`: the class and that name."""
+    found = set()
+    for held in held_paths(finding):
+        for depth, way in enumerate(held.path.ways):
+            if way.kind == "attribute":
+                found.add((held.path.type_at(depth), f"self.{way.key}"))
+    return found
+
+
+def emptied_memo(finding: Finding, project: Project) -> Iterator[Way]:
+    """A dict that keeps results is emptied behind the step, as soon as they are out of date."""
+    for cut in cuts(finding, project):
+        paths = [h.path for parts in cut.targets.values() for h in parts]
+        memos = {str(h): h for p in paths if (h := p.holder) is not None and h.types[-1] == "dict"}
+        if memos:
+            way = Way(title=f"Empty `{next(iter(memos))}` behind the step", why=_WHY)
+            way.patch.insert_after(cut.source, cut.anchor, [f"{name}.clear()" for name in memos])
+            yield way
 
 
 def _computed(project: Project, source: Source, node: cst.If, held: list[str]) -> bool:

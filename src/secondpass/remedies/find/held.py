@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run saw to carry history from one iteration to the next, and where it can be cut.
+
+NOTE [ A cut by what was seen ]
+1. The finding has every path that led to history that the next graph was built on, with the types along it. Nothing else
+   is touched, and nothing is guessed from the source: a name has the type that it had.
+2. A path is cut at the last attribute on it, or at its name. What lies behind that (items of tuples, lists, dicts) is
+   taken apart; a list of objects is walked.
+3. The cut stands behind the pass and the steps that belong to it, in the innermost frame of the stack that has the name,
+   not outside the loop that went on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ...record import Finding, Path, Place, Way
+from ..edit.source import Source
+from .crossing import anchor_of, declared
+from .flow import carried_in, simple, written
+from .project import Project, Scope
+
+__all__ = ["Cut", "Held", "cuts", "held_paths"]
+
+_RECORDS = ("NamedTuple",)
+_SEQUENCES = ("list", "tuple", "deque", "set")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A path that led to history, and the function whose frame has its name."""
+
+    path: Path
+    function: str
+
+    @property
+    def depth(self) -> int:
+        """How many of its steps lead to what can be assigned: rule 2."""
+        for depth in range(len(self.path.ways), 0, -1):
+            if self.path.ways[depth - 1].kind == "attribute" and self.path.type_at(depth - 1) not in _RECORDS:
+                return depth
+        return 0
+
+    @property
+    def target(self) -> Path:
+        return Path(self.path.root, self.path.scope, self.path.ways[: self.depth], self.path.type)
+
+    @property
+    def inner(self) -> tuple[Way, ...]:
+        """The steps behind what can be assigned."""
+        return self.path.ways[self.depth :]
+
+    @property
+    def type(self) -> str:
+        """The type of what can be assigned."""
+        return self.path.type_at(self.depth)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where to cut, and what: every target with the paths behind it."""
+
+    source: Source
+    scope: Scope
+    anchor: cst.BaseStatement
+    targets: dict[str, list[Held]]
+
+
+def held_paths(finding: Finding) -> list[Held]:
+    """The paths of a finding, as its facts hold them."""
+    found = []
+    for one in finding.facts.get("paths") or ():
+        ways = tuple(Way(*w) for w in one["ways"])
+        found.append(Held(Path(one["root"], one["scope"], ways, one["type"]), one["function"]))
+    return found
+
+
+def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
+    """The places for a cut, the innermost frame first."""
+    held = [h for h in held_paths(finding) if all(w.kind in ("attribute", "item") for w in h.target.ways)]
+    if any(not kind for h in held for kind in h.path.types):
+        return  # nobody has seen it
+    for stack in ("freed_stack", "used_stack"):
+        for place in _frames(finding, finding.facts.get(stack) or (), project):
+            here = project.at(place)
+            if here is None:
+                continue
+            source, site = here
+            scope = source.scope(site)
+            loop = _loop(finding, source, scope)
+            region = source.body(loop) if loop is not None else source.body(scope)
+            targets: dict[str, list[Held]] = {}
+            for one in held:
+                if loop is None and one.depth == 0 and one.path.scope == "local":
+                    continue  # it ends with the call of the function that has it
+                if _sees(source, scope, place, one) and not _made_anew(source, region, loop, one, held):
+                    targets.setdefault(str(one.target), []).append(one)
+            if not targets:
+                continue
+            names = {str(h.target) for parts in targets.values() for h in parts}
+            anchor = anchor_of(project, source, scope, site, loop, names)
+            if anchor is not None:
+                yield Cut(source, scope, anchor, targets)
+
+
+def _frames(finding: Finding, stack: object, project: Project) -> Iterator[Place]:
+    """The frames from the pass outwards, as far as the loop that went on (rule 3)."""
+    around = finding.facts.get("loop")
+    for one in stack if isinstance(stack, list | tuple) else ():
+        place = Place(one["file"], one["line"], one.get("function", ""))
+        yield place
+        source = project.source(place.file)
+        if isinstance(around, dict) and source is not None and around["file"] == place.file:
+            loop, here = source.at(around["line"]), source.at(place.line)
+            if loop is not None and here is not None and source.scope(loop) is source.scope(here):
+                return
+
+
+def _loop(finding: Finding, source: Source, scope: Scope) -> cst.For | cst.While | None:
+    around = finding.facts.get("loop")
+    if not isinstance(around, dict) or around["file"] != source.file:
+        return None
+    loop = source.at(around["line"])
+    return loop if isinstance(loop, cst.For | cst.While) and source.scope(loop) is scope else None
+
+
+def _sees(source: Source, scope: Scope, place: Place, one: Held) -> bool:
+    """Whether the name means in this frame what was seen, and can be given another value there."""
+    root, bare = one.path.root, one.depth == 0
+    if one.path.scope == "global":
+        known = any(root in written(s) for s in simple(source.body(source.module)))
+        return known and (isinstance(scope, cst.Module) or not bare or declared(source, scope, root))
+    if one.function != place.function:
+        return False
+    return one.path.scope == "local" or not bare or declared(source, scope, root)
+
+
+def _made_anew(
+    source: Source, region: list[cst.BaseStatement], loop: cst.CSTNode | None, one: Held, held: list[Held]
+) -> bool:
+    """Whether a plain name is given a new value before it is read again: it hands nothing on, if another path does."""
+    if one.depth or loop is None or carried_in(region, one.path.root):
+        return False
+    if not any(one.path.root in written(s) for s in simple(region)):
+        return False  # read through another name, perhaps
+    return any(h.path.root != one.path.root for h in held)

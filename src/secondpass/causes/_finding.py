@@ -151,12 +151,27 @@ def about_meeting(
             "used_stack": [place_of(p) for p in used.stack],
             "why": why(meeting, decide(meeting)),
             "paths": list({(b.name, b.function): _path(b) for b in meeting.handed_on}.values()),
+            **_owners(trace, meeting.leaves),
             **({"stays": True} if meeting.stays else {}),
+            **({"sampled": str(meeting.sampled)} if meeting.sampled is not None else {}),
             **({"changed": True} if meeting.changed else {}),
             **iterations(meeting),
             **facts,
         },
     )
+
+
+def _owners(trace: Trace, leaves: set[int]) -> dict[str, Any]:
+    """The optimizers, and those of them that own some of these leaves."""
+    owners = [o for o in trace.owners if o.alive is not False]
+    return {
+        "owners": [o.name for o in owners],
+        "owners_behind": [o.name for o in owners if leaves & set(o.leaves)],
+    }
+
+
+def _leaves(trace: Trace, number: int) -> set[int]:
+    return {n.number for n in trace.history(number) if n.leaf is not None}
 
 
 def _path(seen: Binding) -> dict[str, Any]:
@@ -226,6 +241,7 @@ def about_change(code: str, cause: str, change: Change, message: str, remedies: 
             "how": write.how if write is not None else "",
             "used_stack": [place_of(p) for p in used.stack] if used is not None else [],
             "built_stack": [place_of(p) for p in change.node.stack] if change.node is not None else [],
+            **(_owners(change.trace, _leaves(change.trace, change.node.number)) if change.node is not None else {}),
         },
     )
 

@@ -27,7 +27,7 @@ from .find.flow import (
     simple,
     written,
 )
-from .find.held import cuts
+from .find.held import cuts, puts
 from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
@@ -56,6 +56,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     seen = _seen(finding, project)
     if finding.cause == "crossed-networks":
         order = (used, stored)
+    elif finding.facts.get("sampled"):
+        order = (_put_away(finding, project), stored, used)
     elif finding.facts.get("stays") and finding.cause == "carried-state":
         # What a name keeps from one iteration on is the same for all of them; so it is for the first.
         order = (stored, seen, used, crossing)
@@ -79,6 +81,22 @@ def _seen(finding: Finding, project: Project) -> Iterator[Way]:
                 import_module(way.patch, cut.source, "secondpass")
             way.patch.insert_after(cut.source, cut.anchor, lines)
             yield way
+
+
+def _put_away(finding: Finding, project: Project) -> Iterator[Way]:
+    """What was seen to be put into a container, detached where it is put there."""
+    way = Way(title="", why=_STORED)
+    what = ""
+    for source, value, single in puts(finding, project):
+        what = what or source.code(value)
+        if single:
+            way.patch.append(source, value, ".detach()")
+        else:
+            import_module(way.patch, source, "secondpass")
+            way.patch.replace(source, value, f"secondpass.detach({source.code(value)})")
+    if way.patch:
+        way.title = f"Store `{what}` without its history"
+        yield way
 
 
 def _crossing(finding: Finding, name: str, project: Project) -> Iterator[Way]:
@@ -185,7 +203,16 @@ def _own_reads(
     """Reads of a name on the way to one pass, and not to the other."""
     found = [_reads_towards(project, p, name) for p in (finding.freed, finding.failed or finding.used)]
     shared = {id(r) for _, r in found[0]} & {id(r) for _, r in found[1]}
-    return [(s, r) for s, r in _reads_towards(project, place, name) if id(r) not in shared]
+    if finding.freed == finding.failed and finding.cause == "crossed-networks":
+        shared = set()  # one pass, again and again: all of its reads are meant
+    own = [(s, r) for s, r in _reads_towards(project, place, name) if id(r) not in shared]
+    return [(s, r) for s, r in own if not _is_cut(s, r)]
+
+
+def _is_cut(source: Source, node: cst.CSTNode) -> bool:
+    """`x` of `x.detach()`."""
+    outer = source.parent.get(node)
+    return isinstance(outer, cst.Attribute) and outer.attr.value == "detach"
 
 
 def _companions(project: Project, name: str) -> list[str]:

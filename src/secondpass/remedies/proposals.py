@@ -58,6 +58,10 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         if "other" not in kinds:
             kinds.append("other")
             asked.insert(0, Remedy("other", "Start anew", target=finding.carrier.name, place=place))
+    if finding.cause in {"step-between", "crossed-networks"} and "inputs" not in kinds:
+        # Before all that changes values; behind a detach, which says the same in fewer words.
+        at = 0 if not kinds or kinds[0] != "detach" else 1
+        asked.insert(at, Remedy("inputs", "Stop at its own parameters", place=place))
     known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:

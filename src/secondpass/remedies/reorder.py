@@ -13,7 +13,8 @@ from .edit.source import Source
 from .find.crossing import past_updates
 from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
 from .find.project import Project, Scope
-from .rewrite.arguments import pass_calls
+from .inputs import parameters_of
+from .rewrite.arguments import optimizer_of, pass_calls, set_argument
 from .rewrite.exchanged import handed_over
 from .rewrite.moves import lines_of
 from .rewrite.turns import passes_first, turns_apart
@@ -71,7 +72,27 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                     way.why += "; both losses' gradients are there when the step is made"
                 if steps:
                     _clear_first(way, source, block, write, site)
+                    _only_its_own(way, finding, source, scope, write, site, project)
                 yield _move(way, source, write, past_updates(source, site) if not steps else site, after=True)
+
+
+def _only_its_own(
+    way: Way,
+    finding: Finding,
+    source: Source,
+    scope: Scope,
+    write: cst.BaseStatement,
+    site: cst.BaseStatement,
+    project: Project,
+) -> None:
+    """A step that comes behind another optimizer's pass must not use what that pass gives its parameters."""
+    own, known = optimizer_of(write), finding.facts.get("owners") or ()
+    after = [s for s in simple(source.body(scope)) if source.order(s) > source.order(site)]
+    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := optimizer_of(s))]
+    calls = [c for c in pass_calls(site) if method_call(c, "backward")]
+    if steps and own in known and steps[0] in known and steps[0] != own and len(calls) == 1:
+        set_argument(way.patch, source, calls[0], "inputs", parameters_of(source, scope, steps[0], project))
+        way.why = "the pass then sees the values that its forward was computed with, and each step its own gradients"
 
 
 def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:

@@ -340,6 +340,16 @@ class Meeting:
         return [b for b in self.trace.bindings if b.number in old and b.when in moments]
 
     @cached_property
+    def sampled(self) -> Path | None:
+        """A container with values of several iterations of which the second pass has taken some and left others: data to
+        choose from, not a state."""
+        store = self.stores_several
+        taken = {p for n in self.new for p in n.parents or ()}
+        below = [b for b in self.trace.bindings if store and b.when == self.used.when and b.path.is_below(store)]
+        old = {b.number for b in below if self.freed is None or b.number < (self.freed.number or 0)}
+        return store if old and old - taken else None
+
+    @cached_property
     def stays(self) -> bool:
         """Whether a plain name led to the same entry at both passes: it was not given another value in between."""
         return any(not b.path.ways and b.number == self.entry.number for b in self.bound_all_along)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from ...record import Finding, Place
-from ..edit.source import Loop, Source
+from ..edit.source import Loop, Source, walk
 from .flow import base_of, calls, carried_in, dotted, plain, simple, written
 from .items import items_with, sees
 from .project import Project, Scope, pairs_of
@@ -48,6 +48,7 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
             continue
         for place in places:
             yield from _after_pass(project, source, scope, name, place)
+    yield from _behind_yield(finding, name, project)
     if "." in name:
         yield from _through_object(finding, name, project)
     for source, scope in project.scopes(finding.used, finding.built, finding.failed):
@@ -57,6 +58,23 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
                 anchor, after = _head_of(source, scope)
                 names = _together(project, source, scope, body, name)
                 yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
+
+
+def _behind_yield(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
+    """A generator hands out what it computes and goes on with its state: the pass lies in between, where it waits."""
+    here = project.at(finding.built)
+    scope = here[0].scope(here[1]) if here else None
+    if here is None or not isinstance(scope, cst.FunctionDef):
+        return
+    source = here[0]
+    for statement in simple(source.body(scope)):
+        waits = isinstance(statement, cst.SimpleStatementLine) and any(
+            isinstance(n, cst.Yield) for n in walk(statement)
+        )
+        loops = source.loops(statement) if waits else []
+        loop = next((lp for lp in loops if carried_in(source.body(lp), name)), None)
+        if loop is not None:
+            yield Crossing(source, statement, (name,))
 
 
 def item_crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:

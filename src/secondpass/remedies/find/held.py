@@ -18,12 +18,12 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ...record import Finding, Path, Place, Way
-from ..edit.source import Source
+from ..edit.source import Source, walk
 from .crossing import anchor_of, declared
-from .flow import carried_in, simple, written
+from .flow import carried_in, dotted, simple, written
 from .project import Project, Scope
 
-__all__ = ["Cut", "Held", "cuts", "held_paths"]
+__all__ = ["Cut", "Held", "cuts", "held_paths", "puts"]
 
 _RECORDS = ("NamedTuple",)
 _SEQUENCES = ("list", "tuple", "deque", "set")
@@ -104,6 +104,41 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
             anchor = anchor_of(project, source, scope, site, loop, names)
             if anchor is not None:
                 yield Cut(source, scope, anchor, targets)
+
+
+def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:
+    """What the source puts into the containers that were seen, and whether each of it is one tensor."""
+    seen: set[int] = set()
+    for one in held_paths(finding):
+        holder = one.path.holder
+        if holder is None or (finding.facts.get("sampled") and str(holder) != finding.facts["sampled"]):
+            continue
+        single = len(one.path.ways) == len(holder.ways) + 1
+        for source in project.sources:
+            for node in walk(source.module):
+                value = _put(source, node, holder)
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield source, value, single
+
+
+def _put(source: Source, node: cst.CSTNode, holder: Path) -> cst.BaseExpression | None:
+    """What a call or an assignment puts into a container; None where it does not."""
+    place: cst.CSTNode | None = None
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+        if node.func.attr.value in ("append", "appendleft", "insert", "put", "add"):
+            place, value = node.func.value, node.args[-1].value
+    elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Subscript):
+        place, value = node.targets[0].target.value, node.value
+    name = dotted(place) if place is not None else None
+    if name is None:
+        return None
+    if name == str(holder):
+        return value
+    last = holder.ways[-1] if holder.ways else None
+    inside = source.class_of(node)
+    own = last is not None and last.kind == "attribute" and name == f"self.{last.key}"
+    return value if own and inside is not None and inside.name.value == holder.type_at(len(holder.ways) - 1) else None
 
 
 def _frames(finding: Finding, stack: object, project: Project) -> Iterator[Place]:

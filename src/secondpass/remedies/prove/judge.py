@@ -28,7 +28,7 @@ from .run import Command, Run, mirror, run
 
 __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
 
-_KEEPS_PASSES = {"detach", "item", "clone", "create-graph", "drop-retain", "add-zero-grad"}
+_KEEPS_PASSES = {"detach", "item", "clone", "create-graph", "drop-retain", "add-zero-grad", "inputs"}
 """Kinds that leave every pass where it is."""
 
 
@@ -227,7 +227,7 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     known = find(finding.cause)
     if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
-    elif finding.facts.get("stays"):
+    elif finding.facts.get("stays") or finding.facts.get("sampled"):
         pass  # a cut where it is stored changes the gradient of that very turn
     elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):
         # The pass that freed may have been the second one over what is carried: it then had gradients that the cut takes

@@ -4,9 +4,12 @@
 NOTE [ A branch that no loss uses ]
 Parameters that never get a gradient may be meant to (an option that is off). They are not when the program runs them, and
 records what it computes: then somebody wanted to use it. That they ran shows in one of two ways.
-1. A name that was there when a pass began led to a graph with these parameters in it, and the pass did not walk there.
-2. A statement that reads their module recorded nodes that none of the passes walked.
-What a library's own module computes on the side (an unused pooler) is its business: see `Trace.libraries`.
+1. A name that was there when a pass began led to one number (a loss) with these parameters behind it, and the pass did not
+   walk there.
+2. A statement that reads their module recorded nodes that none of the passes walked, and so did another one after it, which
+   goes on with what the first one made.
+An output that is left lying as it comes (a value head while only the policy is trained) is no loss that was forgotten. What
+a library's own module computes on the side (an unused pooler) is its business: see `Trace.libraries`.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ class Unused:
 def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused | None:
     """Where the output of a module with these leaves of an optimizer ends."""
     runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
-    held = [b for b in trace.bindings if leaves & set(b.leaves)]
+    held = [b for b in trace.bindings if b.single and leaves & set(b.leaves)]
     if held:
         last = max(held, key=lambda b: (b.when, b.number))
         at = next((b for b in reversed(held) if b.name == last.name and _recorded(runs, b.number)), last)
@@ -78,7 +81,7 @@ def _last_of(trace: Trace, runs: list[Run], module: str) -> Run | None:
         value = getattr(one.node, "value", None)
         if one.position > first.position and value is not None and any(r is first for r in search.behind(value, one)):
             return one
-    return first
+    return None
 
 
 def _passed(trace: Trace, owner: Owner) -> list[Place]:

@@ -146,6 +146,7 @@ class Op:
     """What a dropout multiplied by."""
     writes = False
     """It writes to an argument."""
+    _needs: tuple[Value, ...] | None = None
     cast: Any = None
     """Of a cast: the argument that was cast."""
     casts: tuple[Op, ...] = ()
@@ -187,19 +188,20 @@ class Op:
         for cast in self.casts:
             yield from cast.made()
 
-    def needs(self) -> Iterator[Value]:
-        """What it is computed from."""
-        for ref in self.inputs:
-            yield ref.value
-        if self.noise is not None:
-            yield self.noise.value
+    def needs(self) -> tuple[Value, ...]:
+        """What it is computed from. Asked for often, once the operation is over."""
+        found = self._needs
+        if found is None:
+            refs = self.inputs if self.noise is None else [*self.inputs, self.noise]
+            found = self._needs = tuple([ref.value for ref in refs])
+        return found
 
     def give_up(self, why: str) -> None:
         """It cannot be run again: its results can only be held."""
         self.why = why
         for value in self.made():
             value.op, value.kind, value.why = None, GIVEN if value.outside else SOURCE, why
-        self.args, self.kwargs, self.inputs, self.leaves, self.noise = [], {}, [], [], None
+        self.args, self.kwargs, self.inputs, self.leaves, self.noise, self._needs = [], {}, [], [], None, None
 
     def give_up_inside(self, why: str) -> None:
         """What it saved for itself can only be held."""

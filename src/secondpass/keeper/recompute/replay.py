@@ -25,7 +25,7 @@ from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
 from .op import GIVEN, PARAMETER, Op, Ref, Value, copied, view
 from .rng import Draw
-from .state import attention_backends, autocast_now, under_autocast, under_backends
+from .state import Autocast, attention_backends, autocast_now, under_autocast, under_backends
 
 if TYPE_CHECKING:
     from ..saved.store import Store
@@ -67,12 +67,12 @@ def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch
     last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
     last[target] = len(ops)
     made: dict[Value, torch.Tensor] = {}
-    with _Surroundings(store):
+    with _Surroundings(store) as around:
         for place, op in enumerate(ops):
             missing = [value for value in op.made() if value is target or not _present(value)]
             inside = any(value.slot[0] == "pack" for value in missing)
-            cast = _casts(store, op, made, target, keep) if op.casts else {}
-            found = _run(store, op, made, last, place, inside, cast)
+            cast = _casts(around, op, made, target, keep) if op.casts else {}
+            found = _run(around, op, made, last, place, inside, cast)
             for value in missing:
                 tensor = found[value.slot]
                 _check_size(op, value, tensor)
@@ -88,7 +88,7 @@ def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch
 
 
 def _casts(
-    store: Store, op: Op, made: dict[Value, torch.Tensor], target: Value, keep: Callable[[Value], bool]
+    around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], target: Value, keep: Callable[[Value], bool]
 ) -> dict[int, torch.Tensor]:
     """What was cast for an operation, by the id of the argument, if it is here or wanted: see NOTE [ Casts ] 3."""
     found: dict[int, torch.Tensor] = {}
@@ -98,10 +98,10 @@ def _casts(
             if tensor is None and value.here:
                 tensor = _as_given(value.data, cast.cast)
             elif tensor is None and value is not target and not _present(value) and keep(value):
-                tensor = _run(store, cast, made, {}, 0, False, {})[value.slot]
+                tensor = _run(around, cast, made, {}, 0, False, {})[value.slot]
                 _check_size(cast, value, tensor)
-                store.refill(value, tensor)
-                store.ran([cast])
+                around.store.refill(value, tensor)
+                around.store.ran([cast])
             if tensor is not None and value.op is cast:
                 found[id(cast.cast)] = tensor
     return found
@@ -136,23 +136,39 @@ class _Surroundings:
     A class, and without context managers of Python's: a pass may come here for every few operations.
     """
 
-    __slots__ = ("_grad", "_guards", "_store", "_undo")
+    __slots__ = ("_autocast", "_cached", "_casting", "_grad", "_guards", "_undo", "store")
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
+        self._autocast: Autocast | None = None
+        self._casting: Autocast | None = None
 
-    def __enter__(self) -> None:
+    def cast(self, state: Autocast | None) -> None:
+        """From here on autocast does what it did then; with None, nothing. Most operations are as the one before."""
+        if state is self._casting:
+            return
+        if self._autocast is None:
+            self._autocast, self._cached = autocast_now(), torch.is_autocast_cache_enabled()
+            torch.set_autocast_cache_enabled(False)  # nobody would empty it
+        under_autocast(self._autocast if state is None else state)
+        self._casting = state
+
+    def __enter__(self) -> _Surroundings:
         self._guards = [torch._C.DisableTorchFunction(), _outside_of_transforms(), _ExcludeKeys(_BATCHED)]
         if torch._C._len_torch_dispatch_stack():
             # A pass may run inside of somebody's mode, which counts or changes what is computed: not this.
             self._guards.append(_disable_current_modes())
-        self._undo = self._store.settings.put_back()
+        self._undo = self.store.settings.put_back()
         for guard in self._guards:
             guard.__enter__()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
+        return self
 
     def __exit__(self, *_: object) -> None:
+        if self._autocast is not None:
+            under_autocast(self._autocast)
+            torch.set_autocast_cache_enabled(self._cached)
         torch._C._set_grad_enabled(self._grad)
         for guard in reversed(self._guards):
             guard.__exit__(None, None, None)
@@ -174,7 +190,7 @@ def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:
 
 
 def _run(
-    store: Store,
+    around: _Surroundings,
     op: Op,
     made: dict[Value, torch.Tensor],
     last: dict[Value, int],
@@ -182,6 +198,7 @@ def _run(
     inside: bool,
     cast: dict[int, torch.Tensor],
 ) -> Made:
+    store = around.store
     for leaf, version, _ in op.leaves:
         if emptied(leaf):
             raise KeepError("a parameter that a saved tensor is computed from is not here.")
@@ -195,6 +212,8 @@ def _run(
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
         return {("out", 0): _dropped(op, bases)}
+    if op.cast is None:  # autocast does nothing to a cast, nor to a product with noise
+        around.cast(op.autocast)
     if op.draw is not None:
         return _drawn(op, bases, inside)
     return _called(op, bases, inside, cast)
@@ -240,7 +259,7 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
 def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[int, torch.Tensor]) -> Made:
     grad = inside or op.grad
     views: dict[int, torch.Tensor] = {} if grad else cast
-    if not grad and op.autocast is None and op.backends is None and not op.writes:
+    if not grad and op.backends is None and not op.writes:
         args = [_argument(value, bases, None, views) for value in op.args]
         kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
         return _outputs(op.func(*args, **kwargs))
@@ -248,13 +267,8 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
     args = [_argument(value, bases, learned, views) for value in op.args]
     kwargs = {name: _argument(value, bases, learned, views) for name, value in op.kwargs.items()}
     packs: list[torch.Tensor] = []
-    autocast = backends = None
-    cached = False
+    backends = None
     try:
-        if op.autocast is not None:
-            autocast, cached = autocast_now(), torch.is_autocast_cache_enabled()
-            torch.set_autocast_cache_enabled(False)  # nobody would empty it
-            under_autocast(op.autocast)
         if op.backends is not None and (now := attention_backends()) != op.backends:
             backends = now
             under_backends(op.backends)
@@ -268,9 +282,6 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
         else:
             out = op.func(*args, **kwargs)
     finally:
-        if autocast is not None:
-            under_autocast(autocast)
-            torch.set_autocast_cache_enabled(cached)
         if backends is not None:
             under_backends(backends)
     if inside and len(packs) != op.packs:

@@ -18,8 +18,12 @@ _KINDS = ("all", "matmul", "conv", "rnn")
 
 def autocast_now() -> Autocast:
     """Which kinds of devices cast by themselves, and to what."""
-    kinds = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
-    return tuple((kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in kinds)
+    return tuple([(kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in _devices()])
+
+
+@functools.cache
+def _devices() -> tuple[str, ...]:
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 
 def under_autocast(state: Autocast) -> None:

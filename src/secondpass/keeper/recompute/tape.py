@@ -37,7 +37,7 @@ from ..saved.store import Store
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
 from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied
 from .rng import Draw
-from .state import attention_backends, autocast_now
+from .state import Autocast, attention_backends, autocast_now
 
 __all__ = ["UNSEEN", "Listener", "Script", "Step", "Tape"]
 
@@ -121,6 +121,7 @@ class Tape(TorchFunctionMode):
         self._op: Op | None = None
         self._step: Step | None = None
         self._packed: set[int] = set()
+        self._autocast: Autocast = ()
         self.log: list[tuple[Any, Any]] = []
         """Of a forward without a plan: each operation's function, and the shape of its result."""
         self.ops: list[Op] = []
@@ -190,7 +191,7 @@ class Tape(TorchFunctionMode):
         self._take_arguments(op, known, args, kwargs, given)
         if op.why is None:
             if _under_autocast():
-                op.autocast = autocast_now()
+                op.autocast = self._casting()
             if known.draws:
                 self._take_state(op, known, args, kwargs or {}, given)
         # Where somebody else's hooks are at work, what is saved is theirs.
@@ -298,6 +299,13 @@ class Tape(TorchFunctionMode):
             op.backends = attention_backends()
         if given and draws_random_numbers(op.func, args, kwargs):
             op.draw = Draw(given[0][0].device)
+
+    def _casting(self) -> Autocast:
+        """How autocast stands. One object for all operations alike, so that a replay sees at a glance that it stays."""
+        found = autocast_now()
+        if found != self._autocast:
+            self._autocast = found
+        return self._autocast
 
     # Values --------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from secondpass.causes import Cause
 
 from ..docs.blocks import blocks
 
-__all__ = ["IMPORT", "ON_TORCH", "RAISES", "on_torch", "programs", "sections"]
+__all__ = ["FOUND_AS", "IMPORT", "ON_TORCH", "RAISES", "on_torch", "programs", "sections"]
 
 IMPORT = "import secondpass.autograd as torch\n"
 ON_TORCH = {"unreduced-pass", "ready-twice", "unfinished-reduction"}
@@ -35,6 +35,9 @@ RAISES = {
     "unfinished-reduction": "finished reduction in the prior iteration",
     "lost-history": "does not require grad and does not have a grad_fn",
 }
+
+# What a page's program is found to be, where its own cause does not show in so small a program: no memory runs out.
+FOUND_AS = {"out-of-memory": "graph-leak"}
 
 
 def programs(cause: Cause) -> tuple[str, str]:

@@ -81,6 +81,17 @@ def test_what_an_explained_error_led_to(tmp_path):
     assert "The above exception was the direct cause" in shown and "ValueError: later" in shown
 
 
+@pytest.mark.slow
+def test_two_statements_on_one_line_are_told_apart(tmp_path):
+    text = "import torch\nh = torch.ones(3, requires_grad=True).exp()\na = h.sum(); b = (h ** 2).sum()\n"
+    rows = run(tmp_path, text + "a.backward(); b.backward()\n").split("\n")
+    at = next(k for k, row in enumerate(rows) if row.endswith("| a.backward(); b.backward()"))
+    code, freed, used = rows[at : at + 3]
+    assert freed.index("^") == code.index("a.back") and "freed" in freed
+    assert used.index("^") == code.index("b.back") and "needed again" in used
+    assert any("b.backward()" in row and row.endswith("failed") for row in rows)
+
+
 @pytest.mark.parametrize(
     ("text", "columns"), [("abc", 3), ("損失", 4), ("e\u0301", 1), ("a\u200bb", 2), ("\uff46\uff55", 4), ("", 0)]
 )

@@ -56,3 +56,9 @@ def test_name(line, name, start):
 )
 def test_call(line, expected):
     assert part(line, span_of_call(line, "backward", "grad")) == expected
+
+
+def test_two_calls_on_one_line():
+    line = "    a.backward(); b.backward()  # c.backward()"
+    assert part(line, span_of_call(line, "backward")) == "a.backward()"
+    assert part(line, span_of_call(line, "backward", last=True)) == "b.backward()"

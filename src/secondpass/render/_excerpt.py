@@ -119,7 +119,14 @@ def _span(finding: Finding, mark: _Mark, text: str) -> tuple[int, int]:
     found = None
     if mark.role != "built":
         changed = mark.role == "freed" and finding.code.startswith("SP2")
-        found = span_of_call(text, "step") if changed else span_of_call(text, "backward", "grad")
+        second = mark.role == "used" and _two_on_one_line(finding)
+        found = span_of_call(text, "step") if changed else span_of_call(text, "backward", "grad", last=second)
     if found is None and finding.carrier is not None:
         found = span_of_name(text, finding.carrier.name)
     return found or span_of_code(text)
+
+
+def _two_on_one_line(finding: Finding) -> bool:
+    """Whether the pass that freed and the one that came to it are two calls of one line, not one call of a loop."""
+    freed, used = (finding.facts.get(f"{role}_iteration") for role in ("freed", "used"))
+    return finding.freed is not None and finding.freed == finding.used and freed == used

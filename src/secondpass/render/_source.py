@@ -79,12 +79,13 @@ def span_of_name(line: str, name: str) -> tuple[int, int] | None:
     return found[0] if found else None
 
 
-def span_of_call(line: str, *names: str) -> tuple[int, int] | None:
-    """The call of one of these functions in the line, with its arguments where they end on the line."""
+def span_of_call(line: str, *names: str, last: bool = False) -> tuple[int, int] | None:
+    """The first (or last) call of one of these functions in the line, with its arguments where they end on the line."""
     start, end = span_of_code(line)
-    found = re.compile(rf"""[\w.\[\]'"]*\b(?:{"|".join(names)})\(""").search(line, start, end)
-    if found is None:
+    calls = list(re.compile(rf"""[\w.\[\]'"]*\b(?:{"|".join(names)})\(""").finditer(line, start, end))
+    if not calls:
         return None
+    found = calls[-1 if last else 0]
     depth = 0
     for at in range(found.end() - 1, end):
         depth += {"(": 1, ")": -1}.get(line[at], 0)

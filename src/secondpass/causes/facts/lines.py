@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ...record import Pass, Place, Trace
@@ -25,21 +26,32 @@ def sources_of(trace: Trace) -> Iterator[tuple[str, Source]]:
             yield file, source
 
 
+def _statement(trace: Trace, one: Pass, place: Place | None) -> ast.stmt | None:
+    """The statement at a place that makes a pass; of several on one line, the one whose root the pass has started from."""
+    source = source_of(trace, place)
+    first = source.statement(place.line) if source is not None and place is not None else None
+    if source is None or first is None:
+        return None
+    making = [(s, text) for s in source.beside(first) if (text := expression(root_of(s)))]
+    if len(making) > 1:
+        names = {b.name for b in trace.bindings if b.when == one.when and b.number in (one.roots or ())}
+        making = [(s, text) for s, text in making if text in names] or making
+    return making[0][0] if making else first
+
+
 def root_text(trace: Trace, one: Pass | None) -> str:
     """What a pass starts from, as the source writes it."""
     for place in one.stack if one is not None else ():
-        source = source_of(trace, place)
-        stmt = source.statement(place.line) if source is not None else None
-        for one_of in source.beside(stmt) if source is not None and stmt is not None else ():
-            if text := expression(root_of(one_of)):
-                return text
+        stmt = _statement(trace, one, place) if one is not None else None
+        if stmt is not None and (text := expression(root_of(stmt))):
+            return text
     return ""
 
 
 def call_text(trace: Trace, one: Pass) -> str:
     """The statement that makes a pass, shortened."""
-    source = source_of(trace, one.place)
-    text = source.text(one.place.line) if source is not None and one.place is not None else ""
-    if not text:
+    stmt = _statement(trace, one, one.place)
+    if stmt is None:
         return f"a {one.kind} pass"
+    text = ast.unparse(stmt).partition("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."

@@ -17,12 +17,13 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from . import ddp
-from .budget.plan import Plan
+from .budget.plan import Plan, Plans
 from .errors import changed, freed
 from .ledger import Line, PassLine
 from .place import caller
@@ -34,10 +35,7 @@ from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
 from .saved.store import Store
 
-if TYPE_CHECKING:
-    from .keeper import Keeper
-
-__all__ = ["Call"]
+__all__ = ["Call", "Owner"]
 
 GRAPH = 1300  # bytes of a node and its tensors for each saved tensor on a CPU, besides what is in it
 _STEPPED = "an optimizer changed its parameters"
@@ -45,12 +43,47 @@ _modes: Callable[[], int] = torch._C._len_torch_function_stack
 _LONG = 64  # operations: where a forward runs out of room, nothing is let go that takes more of them
 
 
+class Owner(Protocol):
+    """What belongs to all calls of one function: see `Keeper`."""
+
+    plans: Plans
+    steps_between: bool | None
+
+    @property
+    def module(self) -> nn.Module | None: ...
+
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def budget(self) -> int | None: ...
+
+    @property
+    def passes(self) -> int | None: ...
+
+    def others(self, call: Call, finished: bool = True) -> int: ...
+
+    def press(self, call: Call) -> None: ...
+
+    def settle(self, call: Call) -> None: ...
+
+    def resolve_budget(self, full: int) -> int | None: ...
+
+    def take_least(self, least: int) -> int | None: ...
+
+    def passed(self, call: Call, line: PassLine) -> None: ...
+
+    def learn_passes(self, count: int) -> None: ...
+
+    def surprise(self, call: Call) -> None: ...
+
+
 class Call(Region):
     """See NOTE [ The life of a call ]."""
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: Owner,
         inputs: list[torch.Tensor],
         parameters: list[torch.Tensor],
         store: Store | None,
@@ -91,7 +124,7 @@ class Call(Region):
         super().__init__(inputs)
 
     @property
-    def keeper(self) -> Keeper | None:
+    def keeper(self) -> Owner | None:
         return self._keeper()
 
     @property

@@ -34,15 +34,14 @@ from .segments import Way, cut, ways
 from .size import readable
 
 if TYPE_CHECKING:
-    from ..call import Call
-    from ..keeper import Keeper
+    from ..call import Call, Owner
 
 __all__ = ["settle"]
 
 Place = tuple[int, int, Value]
 
 
-def settle(call: Call, keeper: Keeper) -> None:
+def settle(call: Call, keeper: Owner) -> None:
     """See NOTE [ Settling ]."""
     store, tape = call.store, call.tape
     assert store is not None
@@ -247,7 +246,7 @@ def _needs_more(op: Op) -> bool:
     return any(needed.kind not in (MADE, PARAMETER) and not needed.tokens for needed in op.needs())
 
 
-def _plan(call: Call, keeper: Keeper, places: list[Place], decision: _Decision) -> Plan:
+def _plan(call: Call, keeper: Owner, places: list[Place], decision: _Decision) -> Plan:
     planner, actions, choice, peak, room = decision
     tape = call.tape
     assert tape is not None

@@ -17,23 +17,34 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
 from .rng import Draw
-from .state import Autocast
+from .state import Autocast, Settings
 
 if TYPE_CHECKING:
     from ..saved.host import HostCopy
     from ..saved.mask import Bits
-    from ..saved.store import Store
 
-__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Op", "Ref", "Saved", "Value", "copied", "view"]
+__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Value", "copied", "view"]
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
 """Kinds of values: computed again at will; made here, but only once; from outside; a parameter."""
+
+
+class Holder(Protocol):
+    """Who holds values, and what is around them: the store of a call."""
+
+    held: int
+    settings: Settings
+    stepped: set[int]
+
+    def refill(self, value: Value, tensor: torch.Tensor) -> None: ...
+
+    def ran(self, ops: list[Op]) -> None: ...
 
 
 class Value:
@@ -83,7 +94,7 @@ class Value:
     trusted = False
     """It was computed again once, and every bit was the same."""
 
-    def __init__(self, store: Store, key: int, version: int, nbytes: int, segment: int) -> None:
+    def __init__(self, store: Holder, key: int, version: int, nbytes: int, segment: int) -> None:
         self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
 
     @property

@@ -14,7 +14,7 @@ NOTE [ Running an operation again ]
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
@@ -23,12 +23,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
-from .op import GIVEN, PARAMETER, Op, Ref, Value, copied, view
+from .op import GIVEN, PARAMETER, Holder, Op, Ref, Value, copied, view
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, under_autocast, under_backends
-
-if TYPE_CHECKING:
-    from ..saved.store import Store
 
 __all__ = ["closure", "compute"]
 
@@ -59,7 +56,7 @@ def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -
     return sorted(ops, key=lambda op: op.place)
 
 
-def compute(store: Store, target: Value, keep: Callable[[Value], bool]) -> torch.Tensor:
+def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torch.Tensor:
     """Computes one value. What comes by on the way and is to be kept is held from then on."""
     ops = closure([target])
     if ops is None:
@@ -138,7 +135,7 @@ class _Surroundings:
 
     __slots__ = ("_autocast", "_cached", "_casting", "_grad", "_guards", "_undo", "store")
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Holder) -> None:
         self.store = store
         self._autocast: Autocast | None = None
         self._casting: Autocast | None = None

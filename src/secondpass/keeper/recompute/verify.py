@@ -9,23 +9,18 @@ parameters have changed since nothing is proved, neither the one nor the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ..errors import ChangedError
 from ..saved.graph import emptied, same_bits
 from .functions import traits
-from .op import Value
+from .op import Holder, Value
 from .replay import compute
-
-if TYPE_CHECKING:
-    from ..saved.store import Store
 
 __all__ = ["verify"]
 
 
-def verify(store: Store, value: Value) -> bool:
+def verify(store: Holder, value: Value) -> bool:
     """Can it be computed again? Where it is known that it cannot, the value has no operation any more, and knows why."""
     if value.trusted:
         return True
@@ -46,7 +41,7 @@ def verify(store: Store, value: Value) -> bool:
     return False
 
 
-def _same(store: Store, value: Value) -> bool:
+def _same(store: Holder, value: Value) -> bool:
     assert value.data is not None
     assert value.op is not None
     try:

@@ -25,7 +25,7 @@ from .facts.meeting import meetings
 from .rules import decide
 from .swallowed_error import swallowed
 
-__all__ = ["CAUSES", "Cause", "diagnose", "find"]
+__all__ = ["CAUSES", "Cause", "diagnose", "find", "merged"]
 
 _CAUGHT = 32
 """How many caught failures are explained; a program that catches one at every step has one cause, not thousands."""
@@ -109,6 +109,17 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     # What else there is to see comes from the steps that were lost.
     found = [f for f in _diagnosed(replace(trace, failures=rest)) if not lost or f.severity == "error"]
     return tuple(sorted([*found, *lost], key=lambda f: f.severity != "error"))
+
+
+def merged(findings: dict[int, Finding]) -> Finding | None:
+    """One finding for those that several ranks have at one place; None where together they say that nothing is wrong.
+
+    A cause whose findings say more together has a `merge` of its own.
+    """
+    cause = _all().get(next(iter(findings.values())).cause)
+    merge = getattr(cause.module, "merge", None) if cause is not None else None
+    found: Finding | None = merge(findings) if merge is not None else findings[min(findings)]
+    return found
 
 
 def _swallowed(trace: Trace, caught: list[Failure]) -> list[Finding]:

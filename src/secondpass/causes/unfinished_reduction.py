@@ -73,6 +73,8 @@ never trained.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..record import Failure, Finding, Forward, Parallel, Pass, Remedy, Trace
 from ._finding import pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text
@@ -83,6 +85,8 @@ CODE = "SP504"
 TITLE = "DistributedDataParallel waits for gradients that the last pass did not give"
 REMEDIES = ("keep-history", "other")
 
+_SHOWN = 4
+
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Forwards that were refused because a reduction was still open."""
@@ -90,9 +94,15 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(trace, f, f.parallel) for f in refused if f.parallel is not None]
 
 
-def differ(findings: list[Finding]) -> bool:
-    """Whether ranks wait for different parameters."""
-    return len({tuple(f.facts.get("waiting") or ()) for f in findings}) > 1
+def merge(findings: dict[int, Finding]) -> Finding:
+    """Ranks that wait for different parameters have taken different branches."""
+    first = findings[min(findings)]
+    waiting = {rank: tuple(f.facts.get("waiting") or ()) for rank, f in sorted(findings.items())}
+    if len(set(waiting.values())) == 1:
+        return first
+    each = "; ".join(f"rank {rank} for {listed(list(names))}" for rank, names in list(waiting.items())[:_SHOWN])
+    text = f"the ranks took different branches: each waits for other parameters, {each}"
+    return replace(first, evidence=(*first.evidence, {"what": "waiting", "text": text, "waiting": waiting}))
 
 
 def _explain(trace: Trace, failure: Failure, index: int) -> Finding:

@@ -74,6 +74,8 @@ sends all gradients twice.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..record import Failure, Finding, Remedy, Trace
 from ._finding import pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text
@@ -96,11 +98,18 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(a, failure) for a in alone(trace)]
 
 
-def same_on_all(findings: list[Finding]) -> bool:
-    """Whether what the ranks say together refutes it: their steps made the same of the parameters."""
-    told = [f.facts.get("digests") or {} for f in findings]
+def merge(findings: dict[int, Finding]) -> Finding | None:
+    """What the ranks say together refutes it where their steps have made the same of the parameters."""
+    told = [f.facts.get("digests") or {} for f in findings.values()]
     common = set.intersection(*(set(t) for t in told)) if len(told) > 1 else set()
-    return bool(common) and all(len({t[k] for t in told}) == 1 for k in common)
+    if common and all(len({t[k] for t in told}) == 1 for k in common):
+        return None
+    first = findings[min(findings)]
+    if not common:
+        return first  # nothing to compare: the program may average by itself
+    step = min((k for k in common if len({t[k] for t in told}) > 1), key=int)
+    text = f"after step {step} the parameters are no longer the same on the ranks"
+    return replace(first, sure=True, evidence=(*first.evidence, {"what": "digest", "text": text, "step": int(step)}))
 
 
 def _explain(one: Alone, failure: Failure | None) -> Finding:
@@ -133,6 +142,8 @@ def _explain(one: Alone, failure: Failure | None) -> Finding:
         used=used.place,
         evidence=tuple(pass_evidence(trace, max(labels | {one.step.when: ""}), labels)),
         remedies=tuple(_remedies(one, model)),
+        # A program that never asks DDP to average may do so by itself: what the ranks say together is sure.
+        sure=one.way not in ("no_sync", "direct"),
         facts={
             "way": one.way,
             "digests": one.digests,

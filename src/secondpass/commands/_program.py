@@ -17,6 +17,8 @@ import importlib.util
 import json
 import os
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -28,6 +30,8 @@ from ..render import color_for
 from ..session import adopt
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
+from ..watcher.rank import rank
+from ._children import executable, follow, is_launcher
 from ._ending import die_of_interrupt, show, without_ours
 from ._finding import module_root, program_file, put_first
 
@@ -67,11 +71,17 @@ class Program:
         self.finder: Finder | None = None
         self.pid = os.getpid()
         self.environment = dict(os.environ)
+        self.began = time.time()
+        self._spawned = self._child_done = False
+        self.launches = is_launcher(program, as_module)
 
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
         for file in filter(None, (self.json_file, self.trace_file, self.page_file, self.events_file)):
             _check_writable(file)
+        if self.launches and "PYTHON_EXEC" not in os.environ:
+            os.environ["PYTHON_EXEC"] = executable(self._options())
+            self.json_file = self.trace_file = self.page_file = self.events_file = None  # the ranks write them
         code, module = self._load()
         assert self.finder is not None
         # It stays there: threads and exit handlers of the program may need it after the end.
@@ -95,6 +105,64 @@ class Program:
             if not interrupted:
                 atexit.unregister(die_of_interrupt)
         return status
+
+    # -- the processes that it starts ----------------------------------------------------------------------------------
+
+    @property
+    def is_child(self) -> bool:
+        """Whether this is a process that the program has started."""
+        return self._spawned or os.getpid() != self.pid
+
+    def settings(self) -> dict[str, Any]:
+        """What a spawned child has to know."""
+        assert self.finder is not None
+        return {
+            "program": self.program,
+            "arguments": self.arguments,
+            "root": str(self.finder.root),
+            "lines": self.lines,
+            "json_file": os.path.abspath(self.json_file) if self.json_file else None,
+            "quiet": self.quiet,
+        }
+
+    @classmethod
+    def child(cls, settings: dict[str, Any]) -> Program:
+        """The watch over a program in a process that it has spawned."""
+        made = cls(
+            settings["program"],
+            tuple(settings["arguments"]),
+            lines=settings["lines"],
+            json_file=settings["json_file"],
+            quiet=settings["quiet"],
+        )
+        made._spawned = True
+        made._watch_imports(Path(settings["root"]))
+        return made
+
+    def child_raised(self, error: BaseException, *, each: bool) -> None:
+        """A process that the program has started ends by an exception, which somebody else shows."""
+        if self.session is not None and not self._child_done:
+            self._child_done = True
+            if isinstance(error, SystemExit) and not error.code:
+                self._finish(True, 0)
+            else:
+                self.session.raised(error, each=each)
+                self._finish(False, 1)
+
+    def child_ended(self) -> None:
+        """A process that the program has started has done its work."""
+        if self.session is not None and not self._child_done and self.session.watcher.ledger.passes:
+            self._child_done = True
+            self._finish(True, 0)
+
+    def _options(self) -> list[str]:
+        files = (
+            ("--json", self.json_file),
+            ("--trace", self.trace_file),
+            ("--page", self.page_file),
+        )
+        words = [word for name, file in files if file for word in (name, os.path.abspath(file))]
+        return [*words, *["--no-lines"] * (not self.lines), *["--quiet"] * self.quiet]
 
     # -- loading -----------------------------------------------------------------------------------------------------
 
@@ -195,8 +263,10 @@ class Program:
             self.session = Session(self.finder.root, self.log if self.lines else None)
             if self.trace_file or self.page_file or self.events_file:
                 self.session.on_trace = self._observed
+            self.session.share()
             self.session.start()
             adopt(self.session)
+            follow(self)
             if self.ledgers is not None:
                 from ..see.recorder import Recorder
 
@@ -237,15 +307,22 @@ class Program:
 
     def _raised(self, error: BaseException) -> Any:
         self.error = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}".removesuffix(": ")
+        error = error.with_traceback(without_ours(error.__traceback__))
+        status: Any = 1
+
+        def shown() -> None:
+            nonlocal status
+            painted = {}
+            if self.session is not None and color_for(sys.stderr):
+                painted = self.session.painted(error)
+            # An error that is not of our family is shown as Python shows it: its frames may be all that there is to see.
+            told = self.session is not None and self.session.explained(error)
+            status = show(error, whole=self.full_traceback or not told, painted=painted)
+
         if self.session is not None:
-            self.session.raised(error)
-        painted = {}
-        if self.session is not None and color_for(sys.stderr):
-            painted = self.session.painted(error)
-        # An error that is not of our family is shown as Python shows it: its frames may be all that there is to see.
-        told = self.session is not None and self.session.explained(error)
-        whole = self.full_traceback or not told
-        status = show(error.with_traceback(without_ours(error.__traceback__)), whole=whole, painted=painted)
+            self.session.raised(error, shown)
+        else:
+            shown()
         return 130 if isinstance(error, KeyboardInterrupt) else status
 
     def _finish(self, ended: bool, status: Any) -> None:
@@ -257,13 +334,18 @@ class Program:
                 self.session.finish(ended=ended)
                 self.session.stop()
                 adopt(None)
+                self.session.tell(quiet=self.quiet)
                 report = self.session.report(self._about(status))
-                if not self.quiet:
-                    self._say(report)
             except Exception as error:
                 print(f"secondpass: no report: {type(error).__name__}: {error}", file=sys.stderr)
         if self.json_file:
-            _write(self.json_file, report.to_json())
+            self._write_report(self.json_file, report)
+        if self.session is not None and self.session.ranks is not None:
+            self.session.ranks.leave()
+        if self.session is not None and not self.is_child:
+            from ..session.ranks import clean_up
+
+            clean_up()
         if self.trace_file:
             _write(self.trace_file, json.dumps(to_plain(self.trace)))
         if self.page_file or self.events_file:
@@ -302,15 +384,41 @@ class Program:
                 raise
             print(f"secondpass: no page: {type(error).__name__}: {error}", file=sys.stderr)
 
-    def _say(self, report: Report) -> None:
-        """What the user's exception has not already said."""
-        self.session.tell()
+    def _write_report(self, file: str, report: Report) -> None:
+        """What all ranks have found goes into the file itself, written by the one that has told it; what each has found by
+        itself goes beside it."""
+        merged = self.session.merged if self.session is not None else None
+        if merged is not None:
+            Path(file).write_text(replace(report, findings=merged).to_json() + "\n", encoding="utf-8")
+        beside = ranked(file)
+        if beside != file or (merged is None and not self._told_by_another() and not self._ranks_wrote(file)):
+            _write(file, report.to_json())
+
+    def _ranks_wrote(self, file: str) -> bool:
+        """Whether processes that this one has started have written what they found."""
+        try:
+            return (
+                not self.is_child
+                and os.path.getmtime(file) > self.began
+                and self.session is not None
+                and not self.session.watcher.ledger.passes
+            )
+        except OSError:
+            return False
+
+    def _told_by_another(self) -> bool:
+        return self.session is not None and self.session.ranks is not None and self.session.ranks.told_by_another
 
     def _about(self, status: Any) -> dict[str, Any]:
         return {
             "argv": [self.program, *self.arguments],
             "exit": status if isinstance(status, int) else 0 if status is None else 1,
+            **self._among(),
         }
+
+    def _among(self) -> dict[str, int]:
+        ranks = self.session.ranks if self.session is not None else None
+        return {"rank": ranks.rank, "ranks": ranks.world} if ranks is not None else {}
 
 
 def _check_writable(file: str) -> None:
@@ -323,8 +431,8 @@ def _check_writable(file: str) -> None:
 
 def ranked(file: str) -> str:
     """Each rank of a distributed program has a file of its own."""
-    rank = os.environ.get("RANK", "0")
-    return file if rank == "0" else f"{file}.rank{rank}"
+    number = rank() or 0
+    return f"{file}.rank{number}" if number else file
 
 
 def _write(file: str, text: str) -> None:

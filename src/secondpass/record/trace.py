@@ -127,6 +127,8 @@ class Trace:
     """What ran between passes that had unusually much recorded between them."""
     parallels: tuple[Parallel, ...] = ()
     forwards: tuple[Forward, ...] = ()
+    all_forwards: bool | None = None
+    """Whether no forward was passed over since the first; None where that is not known."""
     rank: int | None = None
     """Which of several processes that train together this is; None where it is one by itself."""
     window: Stretch | None = None

@@ -41,6 +41,7 @@ def install() -> Session:
 
     if _Installed.session is None:
         _Installed.session = Session()
+        _Installed.session.share()
         _Installed.session.start()
         atexit.register(_at_exit)
         _Installed.plain, _Installed.hook = sys.excepthook, _reading(sys.excepthook)
@@ -69,8 +70,9 @@ def _reading(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     def excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if session is not None and session is _Installed.session:
-            session.raised(error)
-        plain(kind, error, traceback)
+            session.raised(error, lambda: plain(kind, error, traceback))
+        else:
+            plain(kind, error, traceback)
 
     return excepthook
 
@@ -84,6 +86,8 @@ def _at_exit() -> None:
         if failed is None:
             session.finish(ended=True)
             session.tell()
+        if session.ranks is not None:
+            session.ranks.leave()
 
 
 class watch:

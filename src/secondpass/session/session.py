@@ -23,13 +23,16 @@ from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
 from ..watcher.ledger import PassNote
 from ..watcher.log import Log
+from ..watcher.rank import rank, world
 from ..watcher.reducers import Refused
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
+from .ranks import Ranks, run_folder, spelled
 
 __all__ = ["Session", "note_of", "with_edits"]
 
 _EXPLAINED = 20
+_TRIES = 16
 
 
 class _Told:
@@ -62,6 +65,21 @@ class Session:
         """The last exception that somebody has read, by identity, and what it was told."""
         self._swallowed: dict[Place | None, tuple[_Told, int]] = {}
         """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
+
+        self.ranks: Ranks | None = None
+        """The ranks that this process is one of, where it is; see `share`."""
+        self._retold: dict[str, Finding | None] = {}
+        """Notes that say what several ranks have found."""
+        self.merged: tuple[Finding, ...] | None = None
+        """What all ranks have found, where this one has told it."""
+        self._tries = 0
+        """At how many of the next passes to ask whether there are ranks."""
+        self._sharing = False
+        self._folder: Path | None = None
+
+    def share(self, folder: Path | None = None) -> None:
+        """If this process turns out to be one of several ranks, they tell together what they have found: see `ranks`."""
+        self._sharing, self._tries, self._folder = True, _TRIES, folder
 
     def start(self) -> None:
         if self.watcher.log is not None:
@@ -141,7 +159,8 @@ class Session:
     def explained(self, error: BaseException) -> bool:
         """Whether a note of this watch is on an exception."""
         notes = getattr(error, "__notes__", [])
-        return id(error) in self._explained and any(told.note and told.note in notes for told in self._open)
+        ours = [*self._retold, *(told.note for told in self._open if told.note)]
+        return id(error) in self._explained and any(note in notes for note in ours)
 
     def painted(self, error: BaseException) -> dict[str, str]:
         """The notes of this watch on an exception, each with the same in colour."""
@@ -149,7 +168,10 @@ class Session:
 
         notes = getattr(error, "__notes__", [])
         open_ = self._open if id(error) in self._explained else ()
-        return {t.note: painted(t.whole, sources=t.sources) for t in open_ if t.note and t.note in notes}
+        found = {t.note: painted(t.whole, sources=t.sources) for t in open_ if t.note and t.note in notes}
+        return found | {
+            note: painted(f, sources={}) for note, f in self._retold.items() if f is not None and note in notes
+        }
 
     def _again(self, failed: Failed) -> None:
         """A program that catches the error at every step: counting is enough."""
@@ -160,6 +182,9 @@ class Session:
 
     def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
+        if self._tries:
+            self._tries -= 1
+            self._join()
         if not self._explained:
             return  # nothing has failed since: this is on every pass's way
         for told in self._open:
@@ -168,13 +193,76 @@ class Session:
         # The error is gone, and the next one may have its address.
         self._open, self._explained = [], set()
 
-    def raised(self, error: BaseException) -> None:
-        """The program ends with an exception: one that a pass raised, or one that touched a graph by itself."""
+    def raised(self, error: BaseException, show: Callable[[], None] | None = None, *, each: bool = False) -> None:
+        """The program ends with an exception: one that a pass raised, or one that touched a graph by itself.
+
+        `show` shows it to the user: once its notes say what all ranks have found, where there are several, and while the
+        others wait. With `each`, every rank says all of it: where only one of them is heard.
+        """
         if id(error) not in self._explained and Access.fits(error):
             self.watcher.guarded(self._accessed, error)
         elif id(error) not in self._explained and not self.watcher.asleep:
             self.watcher.guarded(self._ran_out, error)
+        shown: list[bool] = []
+
+        def tell(found: list[Finding]) -> None:
+            self.merged = tuple(found)
+            self._renew(error, {note_of(f, {}): f for f in found})
+            if show is not None and not shown:
+                shown.append(True)
+                show()
+
+        if not isinstance(error, KeyboardInterrupt):
+            self.watcher.guarded(self._raised_among, error, tell, each)
         self.watcher.guarded(self.complete, error)
+        if show is not None and not shown:
+            show()
+
+    def _raised_among(self, error: BaseException, tell: Callable[[list[Finding]], None], each: bool) -> None:
+        ranks = self._join()
+        if ranks is None:
+            return
+        text = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        mine: tuple[Finding, ...] = ()
+        if id(error) in self._explained:
+            ranks.fails(text)
+            self.complete(error)
+            mine = tuple(told.whole for told in self._open)
+        ranks.settle(mine, text, tell)
+        if self.merged is not None:
+            return
+        if each and (mine or ranks.others_failed()):
+            self._renew(error, {note_of(f, {}): f for _, f in ranks.merge()})
+        elif mine:
+            self._renew(error, {f"\nsecondpass: {f.code} {f.cause}, told by another rank": None for f in mine})
+        elif hasattr(error, "add_note"):
+            for rank, first in ranks.others_failed()[:1]:
+                where = f" at {first.failed.where}" if first.failed is not None else ""
+                error.add_note(f"\nsecondpass: rank {rank} failed first: {first.code} {first.cause}{where}")
+            if gone := ranks.gone():
+                who = f"ranks {spelled(gone)} are" if len(gone) > 1 else f"rank {gone[0]} is"
+                error.add_note(f"\nsecondpass: {who} gone: killed, or dead without a word")
+
+    def _renew(self, error: BaseException, notes: dict[str, Finding | None]) -> None:
+        """Other notes of ours, in the place of those that this rank has made by itself."""
+        own = {told.note for told in self._open if told.note}
+        if hasattr(error, "add_note"):
+            kept = [n for n in getattr(error, "__notes__", []) if n not in own]
+            error.__notes__ = kept
+            for text in notes:
+                error.add_note(text)
+        for told in self._open:
+            told.note = ""
+        self._retold = notes
+
+    def _join(self) -> Ranks | None:
+        if self.ranks is not None and self.ranks.pid != os.getpid():
+            self.ranks = None  # a fork is a rank of its own
+        if self.ranks is None and self._sharing and (number := rank()) is not None and (world() or 1) > 1:
+            self._tries = 0
+            ranks = Ranks(number, world() or 1, self._folder or run_folder())
+            self.ranks = ranks if ranks.join() else None
+        return self.ranks
 
     def _accessed(self, error: BaseException) -> None:
         access = Access(self.watcher, error)
@@ -190,9 +278,21 @@ class Session:
         if is_out_of_memory(error):
             self._conclude(out_of_memory(self.watcher, error), error)
 
-    def tell(self) -> None:
-        """Says on stderr what no exception of the user's has shown."""
+    def tell(self, *, quiet: bool = False) -> None:
+        """Says on stderr what no exception of the user's has shown; among ranks, one of them does."""
         findings = (*self._lost(), *self.silent)
+        ranks = self._join() if not self._open else None
+        if ranks is None:
+            self._print(() if quiet else findings)
+            return
+
+        def tell(found: list[Finding]) -> None:
+            self.merged = tuple(found)
+            self._print(() if quiet else self.merged)
+
+        ranks.settle(findings, "", tell)
+
+    def _print(self, findings: tuple[Finding, ...]) -> None:
         if findings:
             from ..render import color_for
             from ..render.text import render

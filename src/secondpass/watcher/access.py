@@ -45,8 +45,9 @@ class Access:
 
     @staticmethod
     def fits(error: BaseException) -> bool:
-        """Whether an exception can have come from such an access."""
-        return kind_of(error) in ("backward-twice", "freed-access")
+        """Whether an exception can have come from such an access; one that quotes another's text (a child process's) is
+        of another class."""
+        return isinstance(error, RuntimeError) and kind_of(error) in ("backward-twice", "freed-access")
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int, int]]:

@@ -21,6 +21,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import wraps
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -37,21 +38,27 @@ __all__ = ["ForwardNote", "Reducers", "Refused"]
 _HEAD, _TAIL = 64, 64
 _LOOKED, _EVERY = 16, 64
 _OUTPUTS = 32
+_SITES = 1000
 _peek = torch.autograd._get_sequence_nr  # type: ignore[attr-defined]
 
 Times = list[tuple[int, list[int]]]
 
 
+def _nobody() -> Any:
+    return None
+
+
 class ForwardNote:
     """One forward as it was seen."""
 
-    ended: int | None = None
-    outputs: dict[str, int] | None = None
+    __slots__ = ("began", "ended", "key", "module", "outputs", "position", "synchronises", "thread")
 
     def __init__(self, module: int, key: tuple[Any, ...], began: int, position: int, sync: bool) -> None:
         self.module, self.key = module, key
         self.began, self.position, self.synchronises = began, position, sync
         self.thread = threading.get_ident()
+        self.ended: int | None = None
+        self.outputs: dict[str, int] | None = None
 
 
 class _Module:
@@ -94,6 +101,13 @@ class Reducers:
         self._tail: deque[ForwardNote] = deque(maxlen=_TAIL)
         self.alone: set[int] = set()
         """Modules with gradients that some pass has filled since the last that was averaged."""
+        self.passed_over = 0
+        """Forwards in stretches in which notes are short (see `steady`): nothing is written down of them."""
+        self._last, self._last_ref = 0, _nobody
+        self._keys: dict[tuple[CodeType, int], tuple[Any, ...]] = {}
+        """Call sites by the innermost frame of the user's."""
+        self._between: set[CodeType] = set()
+        """What PyTorch puts between that frame and the forward."""
         self.kind: Any = None
         self._plain: Any = None
         self._wrapper: Any = None
@@ -131,23 +145,41 @@ class Reducers:
 
     # -- forwards --------------------------------------------------------------------------------------------------
 
-    def begins(self, module: Any, position: int) -> ForwardNote | None:
+    def begins(self, module: Any, position: int, frame: FrameType) -> ForwardNote | None:
         if not torch.is_grad_enabled():
             return None
-        index = self.index(module)
-        note = ForwardNote(
-            index,
-            self._files.key(sys._getframe(3)),
-            _peek(),
-            position,
-            bool(getattr(module, "require_backward_grad_sync", True)),
-        )
+        index = self._last if self._last_ref() is module else self.index(module)
+        self._last, self._last_ref = index, self.modules[index].ref
+        # The frames are told by the innermost of the user's, once they are known: see NOTE [ When a note may be short ].
+        while frame.f_code in self._between and frame.f_back is not None:
+            frame = frame.f_back
+        here = frame.f_code, frame.f_lasti
+        key = self._keys.get(here)
+        if key is None:
+            key = self._learn(frame)
+        note = ForwardNote(index, key, _peek(), position, module.require_backward_grad_sync)
         self.modules[index].forwards += 1
         if len(self._head) < _HEAD:
             self._head.append(note)
         else:
             self._tail.append(note)
         return note
+
+    def _learn(self, frame: FrameType) -> tuple[Any, ...]:
+        """A call site that is new."""
+        key = self._files.key(frame)
+        at: FrameType | None = frame
+        while at is not None and not self._files.mine(at.f_code):
+            at = at.f_back
+        if at is not None:
+            if len(self._keys) > _SITES:
+                self._keys.clear()
+                self._between.clear()
+            self._keys[at.f_code, at.f_lasti] = key
+            while frame is not at and frame.f_back is not None:
+                self._between.add(frame.f_code)
+                frame = frame.f_back
+        return key
 
     def ends(self, note: ForwardNote, output: Any) -> None:
         note.ended = _peek()
@@ -230,21 +262,32 @@ def _outputs(value: Any, way: str, depth: int) -> Iterator[tuple[str, int]]:
 
 def _entrance(watcher: Any, reducers: Reducers, plain: Callable[..., Any]) -> Callable[..., Any]:
     """What stands in the place of the class's `forward`."""
+    begins, ends, log, frame_at = reducers.begins, reducers.ends, watcher.log, sys._getframe
+    steady = watcher.steady
 
     @wraps(plain)
     def forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if is_dynamo_compiling() or not watcher.awake:
-            return plain(self, *inputs, **kwargs)
-        note = watcher.guarded(reducers.begins, self, watcher.log.position() if watcher.log is not None else 0)
+        if is_dynamo_compiling():
+            return plain(self, *inputs, **kwargs)  # nothing of ours is traced
+        note = None
+        if steady.left:
+            reducers.passed_over += 1
+        elif watcher.awake:
+            try:
+                note = begins(self, log.position() if log is not None else 0, frame_at(1))
+            except Exception as error:
+                watcher.fault(error)
         try:
             output = plain(self, *inputs, **kwargs)
         except RuntimeError as error:
-            if note is not None:
-                watcher.guarded(watcher.refused, note, error)
+            watcher.guarded(watcher.refused, self, note, error)
             raise
         if note is not None:
-            watcher.guarded(reducers.ends, note, output)
+            try:
+                ends(note, output)
+            except Exception as error:
+                watcher.fault(error)
         return output
 
     return forward

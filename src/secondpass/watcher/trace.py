@@ -123,6 +123,7 @@ class _Builder:
                 for m in self.watcher.reducers.modules
             ),
             forwards=tuple(self._forwards()),
+            all_forwards=not self.watcher.reducers.passed_over,
             rank=rank(),
             window=self._window() if ended else None,
             libraries=frozenset(self.watcher.looks.libraries),

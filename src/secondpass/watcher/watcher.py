@@ -235,12 +235,16 @@ class Watcher:
             with torch._C.DisableTorchFunction():
                 self.on_failure(Failed(note, outputs, args, error, sys._getframe(3)), error)
 
-    def refused(self, note: ForwardNote, error: BaseException) -> None:
+    def refused(self, module: Any, note: ForwardNote | None, error: BaseException) -> None:
         """A forward of a module that averages over ranks has raised."""
         from .failure import kind_of
 
         kind = kind_of(error)
-        if kind == "unfinished-reduction" and self.on_refusal is not None:
+        if kind != "unfinished-reduction" or self.on_refusal is None or not self.awake:
+            return
+        if note is None:
+            note = self.reducers.begins(module, self.log.position() if self.log is not None else 0, sys._getframe(2))
+        if note is not None:
             self.on_refusal(Refused(self, note, error, kind), error)
 
     # -- steps -----------------------------------------------------------------------------------------------------

@@ -59,17 +59,16 @@ def alone(trace: Trace) -> Iterator[Alone]:
 
 
 def _applied(trace: Trace, index: int, module: Parallel) -> Iterator[tuple[Step, Pass]]:
-    """Steps, and passes that are in the gradients that they applied after the last one that was averaged."""
+    """Steps, and the last pass in the gradients that they applied, where it was not averaged."""
     passes = {p.when: p for p in trace.passes}
     leaves = set(module.leaves)
     for step in trace.steps:
         for leaf, made in step.used.items():
             if leaf not in leaves or not made or any(w not in passes or index not in passes[w].reduced for w in made):
                 continue
-            for when in reversed(made):
-                used = passes[when]
-                if used.reduced[index] or _around(trace, index, used, leaf):
-                    break
+            # The last one tells: had it been averaged, what was accumulated before it would have been as well.
+            used = passes[made[-1]]
+            if not used.reduced[index] and not _around(trace, index, used, leaf):
                 yield step, used
 
 
@@ -93,7 +92,7 @@ def way_of(trace: Trace, index: int, used: Pass) -> tuple[Way, Pass | None, Forw
         return "checkpoint", before[-1] if before else None, forward
     if forward is None:
         calls = [f for f in trace.forwards if f.parallel == index]
-        known = used.walked is not None and len(calls) < _FORWARDS
+        known = used.walked is not None and len(calls) < _FORWARDS and trace.all_forwards is not False
         return ("direct", None, None) if known else None
     if forward.synchronises is False:
         return "no_sync", None, forward
@@ -110,7 +109,7 @@ def covering(trace: Trace, index: int, one: Pass) -> Forward | None:
     number = one.number if one.number is not None else 0
     calls = [f for f in calls if f.began <= number]
     if one.walked is None:
-        return calls[-1] if calls else None
+        return calls[-1] if calls and trace.all_forwards is not False else None
     return next((f for f in reversed(calls) if any(f.began <= n < (f.ended or 0) for n in one.walked)), None)
 
 

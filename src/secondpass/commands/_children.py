@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that start their ranks themselves: the processes of `multiprocessing` and of torch's launchers are watched too.
+
+NOTE [ How a child comes to be watched ]
+1. `spawn` begins a new interpreter with a command line that it asks a function for: ours begins the same one, and puts
+   the watch in place first. Where we cannot be imported there, the child runs as it would have.
+2. `fork` inherits the watch.
+3. `torch.multiprocessing.spawn` turns an exception into text for the parent, which shows one of them: so it gets its notes
+   before that, and every rank's has all of it.
+4. torch's launchers (`torchrun`, and what is built on it) start the Python that PYTHON_EXEC names.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import runpy
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..watcher.loader import compile_marked
+
+__all__ = ["executable", "follow", "is_launcher", "spawn_main"]
+
+_LAUNCHERS = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "torchrun"}
+
+
+def is_launcher(program: str, as_module: bool) -> bool:
+    """Whether a program only starts others: its ranks are to be watched, not itself."""
+    return (program if as_module else os.path.basename(program)) in _LAUNCHERS
+
+
+def executable(options: list[str]) -> str:
+    """A Python for the ranks of torch's launchers (rule 4): runs what it is given under `secondpass run`."""
+    folder = tempfile.mkdtemp(prefix="secondpass-python-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "python"
+    words = shlex.join([sys.executable, "-u", "-m", "secondpass", "run", *options])
+    path.write_text(f'#!/bin/sh\n[ "$1" = -u ] && shift\nexec {words} "$@"\n', encoding="utf-8")
+    path.chmod(0o700)
+    return str(path)
+
+
+def follow(program: Any) -> None:
+    """Puts the watch over a program also over the processes that it starts. torch is there."""
+    import multiprocessing.process
+    import multiprocessing.spawn
+
+    _follow_spawn(multiprocessing.spawn, program)
+    _follow_run(multiprocessing.process.BaseProcess, program)
+    torch_spawn = sys.modules.get("torch.multiprocessing.spawn")
+    if torch_spawn is not None:
+        _follow_wrap(torch_spawn, program)
+
+
+def _follow_spawn(module: Any, program: Any) -> None:
+    plain = module.get_command_line
+    if getattr(plain, "followed", False):
+        return
+    settings = program.settings()
+
+    @functools.wraps(plain)
+    def get_command_line(**kwds: Any) -> list[str]:
+        line: list[str] = plain(**kwds)
+        try:
+            at = line.index("-c") + 1
+        except ValueError:
+            return line
+        ours = f"from secondpass.commands._children import spawn_main; spawn_main({settings!r}, {kwds!r})"
+        code = f"try:\n    import secondpass.commands._children\nexcept ImportError:\n    {line[at]}\nelse:\n    {ours}"
+        return [*line[:at], code, *line[at + 1 :]]
+
+    get_command_line.followed = True  # type: ignore[attr-defined]
+    module.get_command_line = get_command_line
+
+
+def _follow_run(process: Any, program: Any) -> None:
+    plain = process.run
+    if getattr(plain, "followed", False):
+        return
+
+    @functools.wraps(plain)
+    def run(self: Any) -> None:
+        if not program.is_child:
+            plain(self)
+            return
+        try:
+            plain(self)
+        except BaseException as error:
+            program.child_raised(error, each=False)
+            raise
+        program.child_ended()
+
+    run.followed = True  # type: ignore[attr-defined]
+    process.run = run
+
+
+def _follow_wrap(module: Any, program: Any) -> None:
+    plain = getattr(module, "_wrap", None)
+    if plain is None or getattr(plain, "followed", False):
+        return
+
+    @functools.wraps(plain)
+    def _wrap(fn: Any, i: int, args: Any, error_file: Any) -> None:
+        @functools.wraps(fn)
+        def watched(*given: Any) -> Any:
+            try:
+                return fn(*given)
+            except BaseException as error:
+                program.child_raised(error, each=True)
+                raise
+
+        plain(watched, i, args, error_file)
+
+    _wrap.followed = True  # type: ignore[attr-defined]
+    module._wrap = _wrap
+
+
+def spawn_main(settings: dict[str, Any], given: dict[str, Any]) -> None:
+    """What a spawned child runs in the place of the standard library's function of this name (rule 1)."""
+    import multiprocessing.spawn
+
+    from ._program import Program
+
+    program = Program.child(settings)
+    plain = runpy.run_path
+
+    def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
+        if run_name == "__mp_main__" and program.lines and str(path_name).endswith(".py"):
+            try:
+                code = compile_marked(Path(path_name).read_bytes(), path_name, program.log, os.path.realpath(path_name))
+                run_code = runpy._run_module_code  # type: ignore[attr-defined]
+            except Exception:
+                code = None  # Python says it better
+            if code is not None:
+                return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
+        return plain(path_name, init_globals, run_name or "<run_path>")
+
+    runpy.run_path = run_path  # type: ignore[assignment]
+    multiprocessing.spawn.spawn_main(**given)

@@ -253,3 +253,62 @@ SETTINGS = """
 
 def test_what_a_file_says_is_in_a_dict_of_the_programs_own(tmp_path: Path) -> None:
     assert codes(tmp_path, SETTINGS, "") == ["SP102"]
+
+
+FILLED = """
+    import torch
+    from torch import nn
+
+    class Learner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 1, bias=False)
+
+        def fill(self, flat):
+            {fill}
+
+        def forward(self, x):
+            return self.layer(x)
+
+    learner, teacher = Learner(), nn.Linear(2, 3)
+    rule = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for x in torch.randn(9, 4, 3):
+        learner.fill(teacher(torch.randn(1, 2)))
+        loss = learner(x).pow(2).mean()
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fill", "found"),
+    [
+        ("self.layer._parameters['weight'] = flat", []),
+        ("self.layer._parameters['weight'] = flat.detach()", ["SP301"]),
+        ("self.layer.weight.data.copy_(flat)", ["SP406"]),
+    ],
+)
+def test_parameters_are_put_into_a_module_by_name(tmp_path: Path, fill: str, found: list[str]) -> None:
+    assert codes(tmp_path, FILLED.format(fill=fill), "") == found
+
+
+KEPT = """
+    import torch
+    from elsewhere import world
+    net = torch.nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    kept = torch.zeros(5, 1)
+    for step in range(100):
+        x = torch.randn(1, 3)
+        cost = net(x).pow(2).mean()
+        rule.zero_grad()
+        cost.backward()
+        rule.step()
+        kept[step % 5].copy_({what})
+"""
+
+
+@pytest.mark.parametrize(("what", "found"), [("world.go(x)", []), ("cost.detach()", [])])
+def test_what_may_have_no_history_keeps_none(tmp_path: Path, what: str, found: list[str]) -> None:
+    assert codes(tmp_path, KEPT.format(what=what), "") == found

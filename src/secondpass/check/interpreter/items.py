@@ -113,6 +113,10 @@ def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None 
                 owner[key] = value
             except TypeError:
                 owner.others.append(value)
+            if owner.mirrors is not None and isinstance(key, str):
+                owner.mirrors[key] = value
+                m.changes.append(-1)
+                m.memo.clear()
         else:
             owner.others.append(value)
             del owner.others[:-4]

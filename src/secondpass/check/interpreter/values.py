@@ -56,7 +56,7 @@ class List(list):  # type: ignore[type-arg]
 class Dict(dict):  # type: ignore[type-arg]
     """A dict that remembers where tensors were put into it; unknown keys are in `others`."""
 
-    __slots__ = ("default", "depth", "loose", "others", "place", "serial")
+    __slots__ = ("default", "depth", "loose", "mirrors", "others", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
@@ -66,6 +66,8 @@ class Dict(dict):  # type: ignore[type-arg]
         self.place: Any = None
         self.default: Any = None
         self.others: list[Any] = []
+        self.mirrors: dict[str, Any] | None = None
+        """The attributes that it is a view of."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 

@@ -21,8 +21,22 @@ def _bindings(engine: Engine) -> Iterator[Binding]:
     """What names held; sums with what they were made of."""
     # A sum of gradients is built by the passes that take them; only training goes on and on.
     other = {p.when for p in engine.passes if p.kind != "backward"}
+    rooted = _rooted(engine)
     for seen in engine.bindings:
-        yield seen if seen.when in other else dataclasses.replace(seen, terms=_terms(engine.nodes[seen.number]))
+        if seen.when in other or seen.number not in rooted:
+            yield seen
+        else:
+            yield dataclasses.replace(seen, terms=_terms(engine.nodes[seen.number]))
+
+
+def _rooted(engine: Engine) -> set[int]:
+    """The nodes behind which a leaf lies for certain: a sum of what may have no history at all keeps none."""
+    found: set[int] = set()
+    for node in engine.nodes:
+        behind = node.parents or (node.maybe if len(node.maybe) == 1 and not node.opaque else ())
+        if any(n.leaf is not None or n.number in found for n in behind):
+            found.add(node.number)
+    return found
 
 
 def _terms(node: GraphNode) -> tuple[int, ...]:

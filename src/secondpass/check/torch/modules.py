@@ -44,8 +44,11 @@ def members(owner: Object, name: str) -> Dict:
     """`_modules` and `_parameters`: a module's own, not those of modules in it."""
     every = [*owner.attrs.items(), *inside(owner)]
     if name == "_modules":
-        return Dict({n: v for n, v in every if is_module(v)})
-    return Dict({n: v for n, v in every if isinstance(v, Tensor) and v.is_param})
+        made = Dict({n: v for n, v in every if is_module(v)})
+    else:
+        made = Dict({n: v for n, v in every if isinstance(v, Tensor) and v.is_param})
+    made.mirrors = owner.attrs
+    return made
 
 
 def parameters(owner: Object) -> dict[str, Tensor]:

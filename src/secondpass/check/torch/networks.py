@@ -106,11 +106,13 @@ def _divide(m: Machine, part: GraphNode) -> None:
     (whole,) = part.maybe
     if part.given is not None and part.given.recurrent:
         part.connect((whole,))
+        part.vague = False
         if part.freed and whole.freed is None:
             whole.freed_by = part.freed_by
         m.engine.also_walked(part, whole)
     else:
         part.edges = whole.edges
+        part.vague = True
 
 
 def _recur(m: Machine, function: Unknown, values: list[Any]) -> None:

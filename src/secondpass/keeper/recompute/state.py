@@ -84,7 +84,6 @@ def _set_deterministic(state: tuple[bool, bool]) -> None:
 
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
-    (torch.get_num_threads, torch.set_num_threads),
     (_deterministic, _set_deterministic),
     (torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled),
     (torch._C._get_cudnn_benchmark, torch._C._set_cudnn_benchmark),
@@ -103,18 +102,24 @@ _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 """What is general stands before what is special: to write the one changes what is read of the other."""
 
 
-_READERS = tuple(read for read, _ in _SETTINGS)
+_THREADS = (torch.get_num_threads, torch.set_num_threads)
 
 
 class Settings:
-    """PyTorch's settings at the time of a forward."""
+    """PyTorch's settings at the time of a forward.
 
-    def __init__(self) -> None:
-        self._values = [read() for read in _READERS]
+    How many threads work matters on a CPU, where passes run in the thread that starts them. A GPU's passes run in
+    threads of PyTorch's own, which may have another number, and to change it starts threads anew.
+    """
+
+    def __init__(self, on_gpu: bool) -> None:
+        self._settings = _SETTINGS if on_gpu else (_THREADS, *_SETTINGS)
+        self._readers = [read for read, _ in self._settings]
+        self._values = [read() for read in self._readers]
 
     def put_back(self) -> Callable[[], None] | None:
         """Makes them as they were, and nobody cast. Returns what undoes that, or None where there is nothing to undo."""
-        now = [read() for read in _READERS]
+        now = [read() for read in self._readers]
         casting = torch._C._is_any_autocast_enabled()
         if now == self._values and not casting:
             return None
@@ -132,8 +137,7 @@ class Settings:
             raise
         return undo
 
-    @staticmethod
-    def _put(values: list[Any]) -> None:
-        for (read, write), value in zip(_SETTINGS, values, strict=True):
+    def _put(self, values: list[Any]) -> None:
+        for (read, write), value in zip(self._settings, values, strict=True):
             if value is not None and read() != value:
                 write(value)

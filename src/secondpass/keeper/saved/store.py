@@ -36,7 +36,7 @@ class Store:
     """See NOTE [ Reading ]. It knows values by weak reference only: see NOTE [ Tokens ]."""
 
     def __init__(self, given: set[int], buffers: list[torch.Tensor], on_gpu: bool) -> None:
-        self.settings = Settings()
+        self.settings = Settings(on_gpu)
         self.on_gpu = on_gpu
         self.held = self.most = 0
         """Bytes on the device, now and at most."""

@@ -141,7 +141,7 @@ class Reading:
         """Whether every module in sight is set to evaluate; None where there is none."""
         tensors: dict[str, Any] = {}
         containers: dict[int, str] = {}
-        shot = look(frames, tensors, watcher.objects if watcher is not None else None, containers)
+        shot = look(frames, tensors, containers=containers)
         self.single = {h.trail.spelled(): h.single for h in shot.holders}
         paths = [name for name, _ in shot.modules]
         self.modules = tuple(n for n in paths if not any(n.startswith((o + ".", o + "[")) for o in paths))

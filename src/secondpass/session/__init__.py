@@ -32,15 +32,18 @@ class _Installed:
     plain: Callable[..., Any] = sys.__excepthook__
 
 
-def install() -> Session:
+def install(*, lines: bool = True) -> Session:
     """Watches every pass of this process from now on. Calling it again changes nothing.
+
+    `lines` marks the statements of the program's functions, so that what they build has a line. What is under way
+    already, the calling function say, cannot be marked: so call it early, or use `secondpass run`.
 
     A failing pass is explained in a note on its exception; what was silently wrong is said when the program ends.
     """
     from .session import Session
 
     if _Installed.session is None:
-        _Installed.session = Session()
+        _Installed.session = Session(lines=lines)
         _Installed.session.share()
         _Installed.session.start()
         atexit.register(_at_exit)
@@ -52,6 +55,11 @@ def install() -> Session:
 def adopt(session: Session | None) -> None:
     """`secondpass run` watches the whole program: its own `install()` and `uninstall()` have nothing left to do."""
     _Installed.session, _Installed.adopted = session, session is not None
+
+
+def installed() -> Session | None:
+    """The watch over the whole program, if there is one."""
+    return _Installed.session
 
 
 def uninstall() -> None:
@@ -94,13 +102,16 @@ class watch:
     """Watches the passes of a block.
 
     A failing pass is explained in a note on its exception; what was silently wrong is said when the block ends (unless
-    `quiet`), and `report()` of what the block is given has all of it.
+    `quiet`), and `report()` of what the block is given has all of it. `lines` is as for `install`. `frozen` says that
+    nothing happens meanwhile in the functions that call this one: a callback's watch begins and ends inside of one call.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, lines: bool = True, frozen: bool = False) -> None:
         from .session import Session
 
-        self.session = Session()
+        log = _Installed.session.watcher.log if _Installed.session is not None else None
+        self.session = Session(log=log, lines=lines)
+        self.session.watcher.frozen = frozen
         self.quiet = quiet
 
     def __enter__(self) -> Session:

@@ -22,6 +22,7 @@ from ..torchgraph import touchable
 from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
 from ..watcher.ledger import PassNote
+from ..watcher.live import Live
 from ..watcher.log import Log
 from ..watcher.rank import rank, world
 from ..watcher.reducers import Refused
@@ -50,8 +51,11 @@ class _Told:
 class Session:
     """What `install`, `watch` and `secondpass run` have in common."""
 
-    def __init__(self, root: Path | None = None, log: Log | None = None) -> None:
+    def __init__(self, root: Path | None = None, log: Log | None = None, *, lines: bool = False) -> None:
         self.watcher = Watcher(root, log)
+        self._lines = lines and log is None
+        """Whether to mark the functions of the running program."""
+        self._live: Live | None = None
         self.watcher.on_failure = self._explain
         self.watcher.on_refusal = self._refused
         self.watcher.on_pass = self._went_on
@@ -82,12 +86,22 @@ class Session:
         self._sharing, self._tries, self._folder = True, _TRIES, folder
 
     def start(self) -> None:
+        if self._lines and self._live is None:
+            self.watcher.guarded(self._mark)
         if self.watcher.log is not None:
             self.watcher.log.listen(torch.autograd._get_sequence_nr)  # type: ignore[attr-defined]
         self.watcher.start()
 
+    def _mark(self) -> None:
+        self._live = Live.begin()
+        if self._live is not None:
+            self.watcher.log, self.watcher.ledger.places = self._live.log, self.watcher.files.places
+
     def stop(self) -> None:
         self.watcher.stop()
+        live, self._live = self._live, None
+        if live is not None:
+            self.watcher.guarded(live.end)
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
@@ -185,6 +199,11 @@ class Session:
         if self._tries:
             self._tries -= 1
             self._join()
+        if self._lines and note is not None:
+            # By its first pass a program has defined what it trains with.
+            self._lines = False
+            if self._live is not None:
+                self.watcher.guarded(self._live.mark)
         if not self._explained:
             return  # nothing has failed since: this is on every pass's way
         for told in self._open:
@@ -343,7 +362,7 @@ class Session:
     def _sites(self) -> list[dict[str, Any]]:
         """Where passes were made, and how often: `check --with` weighs its findings by it."""
         found: dict[tuple[str, int], int] = {}
-        for site in list(self.watcher.ledger.pass_sites.values())[:1000]:
+        for site in list(dict.fromkeys(self.watcher.ledger.pass_sites.values()))[:1000]:
             for place in self.watcher.files.places(site.key)[:1]:
                 found[place.file, place.line] = found.get((place.file, place.line), 0) + site.count
         return [{"file": file, "line": line, "count": count} for (file, line), count in found.items()]

@@ -12,6 +12,7 @@ read with the methods of list, tuple, dict..., attributes from `__dict__` and sl
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import CO_OPTIMIZED
@@ -123,43 +124,65 @@ class Snapshot:
 def look(
     frames: list[FrameType],
     tensors: dict[str, Any] | None = None,
-    objects: dict[str, Any] | None = None,
+    hosts: list[FrameType] | None = None,
+    is_own: Callable[[type], bool] | None = None,
     containers: dict[int, str] | None = None,
     *,
     measure: bool = False,
 ) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
-    names of what was looked into, by identity. `objects` are looked into as well, by the names that they have there.
-    `measure` counts what is behind sums: a running sum is told by its numbers, and what it costs by this."""
+    names of what was looked into, by identity. `hosts` are the frames of frameworks (see `Files.hosts`): what they work on is
+    looked into as well, and `is_own` says whether it is of a class of the user's. `measure` counts what is behind sums: a
+    running sum is told by its numbers, and what it costs by this."""
     with torch._C.DisableTorchFunction():
-        return _Look(tensors, containers, measure).frames(frames, objects or {})
+        return _Look(tensors, is_own or (lambda kind: True), containers, measure).frames(frames, hosts or [])
 
 
 class _Look:
-    def __init__(self, tensors: Any, containers: dict[int, str] | None = None, measure: bool = False) -> None:
-        self.containers, self.measure = containers, measure
+    def __init__(
+        self,
+        tensors: Any,
+        is_own: Callable[[type], bool],
+        containers: dict[int, str] | None = None,
+        measure: bool = False,
+    ) -> None:
+        self.is_own, self.containers, self.measure = is_own, containers, measure
         self.shot = Snapshot()
-        self.seen: set[int] = set()
+        self.seen: dict[int, int] = {}
+        """What was looked into, and how deep it lay where something below it was too deep to be looked at: a shorter way
+        may lead to it yet. 0 where nothing was."""
+        self.cut = 0
+        """How often something was too deep."""
         self.left = _BUDGET
         self.tensors = tensors
         self.function = ""
         self.hooked = False
         """Whether it is the modules' hooks that are being looked into."""
+        self.hosting = False
+        """Whether it is a framework's own objects that are being looked into: the ways through them are nobody's names."""
         self.last: Any = None
         """The node behind the last tensor with history; gone with this object when the look is over."""
 
-    def frames(self, frames: list[FrameType], objects: dict[str, Any]) -> Snapshot:
-        modules = []
+    def frames(self, frames: list[FrameType], hosts: list[FrameType]) -> Snapshot:
+        modules: list[dict[str, Any]] = []
         for frame in frames:
             self.frame(frame)
-            if frame.f_globals not in modules:
+            if not any(frame.f_globals is m for m in modules):
                 modules.append(frame.f_globals)
         modules += neighbours(modules)
-        for names in (*modules, objects):
-            self.function = "<module>"
-            for name, value in _direct_first(names):
-                if not name.startswith("__"):
-                    self.value(Trail(name, "global", _type(value)), value, 1)
+        objects = _worked_on(hosts)
+        self.function = "<module>"
+        for direct in (True, False):
+            for names in modules:
+                for name, value in list(names.items()):
+                    if not name.startswith("__") and issubclass(type(value), _DIRECT) is direct:
+                        self.value(Trail(name, "global", _type(value)), value, 1)
+            for value in objects:
+                # What is of a class of the user's goes by the name that it has there; what a framework made, by its kind.
+                if self.is_own(type(value)) is direct:
+                    self.hosting = not direct
+                    self.value(Trail("self" if direct else _type(value).lower(), "global", _type(value)), value, 1)
+        self.hosting = False
         self.hooks()
         self.shot.whole = self.left > 0
         return self.shot
@@ -198,19 +221,28 @@ class _Look:
         if issubclass(type_, torch.Tensor):
             return self.tensor(trail, value)
         if depth > _DEPTH or self.left <= 0:
+            self.cut += 1
             return False
         self.left -= 1
+        if issubclass(type_, torch.optim.Optimizer):  # seen before, it may have had no name there
+            self.optimizer(trail, value)
+            return False
+        if self.seen.get(id(value), depth + 1) <= depth:
+            return False
+        self.seen[id(value)] = 0  # it may lie in itself
+        cut = self.cut
         if issubclass(type_, (list, tuple, deque, set, frozenset)):
-            return self.sequence(trail, value, depth)
-        if issubclass(type_, dict):
-            return self.mapping(trail, value, depth)
-        if id(value) in self.seen:
-            return False
-        self.seen.add(id(value))
-        held = False
-        if issubclass(type_, torch.optim.Optimizer):
-            self.shot.optimizers.append((trail.spelled(), value))
-            return False
+            held = self.sequence(trail, value, depth)
+        elif issubclass(type_, dict):
+            held = self.mapping(trail, value, depth)
+        else:
+            held = self.object(trail, value, depth)
+        if self.cut > cut:
+            self.seen[id(value)] = depth
+        return held
+
+    def object(self, trail: Trail, value: Any, depth: int) -> bool:
+        held, type_ = False, type(value)
         if issubclass(type_, torch.nn.Module) and "_parameters" in fields_of(value):
             self.shot.modules.append((trail.spelled(), value))
         for kind, key, inner in parts(value):
@@ -218,6 +250,22 @@ class _Look:
             further = Trail(key, kind, _type(inner)) if kind in ("cell", "local") else trail.then(kind, key, inner)
             held |= self.value(further, inner, depth + 1)
         return held
+
+    def optimizer(self, trail: Trail, value: Any) -> None:
+        inside = []
+        if not self.is_own(type(value)):
+            inside = [v for v in fields_of(value).values() if issubclass(type(v), torch.optim.Optimizer)]
+        for inner in inside:  # it is this one that steps, and not what a framework has put around it
+            if inner is not value:
+                self.optimizer(trail, inner)
+        if not inside:
+            # A way through what a framework keeps to itself is no name.
+            private = self.hosting or any(key.startswith("_") for _, key, _ in trail.ways)
+            known = next((k for k, (_, o) in enumerate(self.shot.optimizers) if o is value), None)
+            if known is None:
+                self.shot.optimizers.append(("" if private else trail.spelled(), value))
+            elif not private and not self.shot.optimizers[known][0]:
+                self.shot.optimizers[known] = trail.spelled(), value
 
     def tensor(self, trail: Trail, value: torch.Tensor) -> bool:
         try:
@@ -240,9 +288,8 @@ class _Look:
     def sequence(self, trail: Trail, value: Any, depth: int) -> bool:
         base = next(b for b in _SEQUENCES if issubclass(type(value), b))
         size = base.__len__(value)
-        if not size or id(value) in self.seen:
+        if not size:
             return False
-        self.seen.add(id(value))
         if self.containers is not None:
             self.containers[id(value)] = trail.spelled()
         if base in (set, frozenset):
@@ -275,9 +322,8 @@ class _Look:
 
     def mapping(self, trail: Trail, value: dict[Any, Any], depth: int) -> bool:
         size = dict.__len__(value)
-        if not size or id(value) in self.seen:
+        if not size:
             return False
-        self.seen.add(id(value))
         if self.containers is not None:
             self.containers[id(value)] = trail.spelled()
         held, before = 0, len(self.shot.names)
@@ -325,6 +371,17 @@ def _summed(node: Any) -> tuple[int, ...]:
 def _direct_first(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """An object is named once: as the `model` that it is, not as what a `trainer` holds."""
     return sorted(names.items(), key=lambda item: not issubclass(type(item[1]), _DIRECT))
+
+
+def _worked_on(hosts: list[FrameType]) -> list[Any]:
+    """What functions of frameworks work on: their first argument, `self` mostly. The outermost has the whole of it."""
+    found: dict[int, Any] = {}
+    for frame in reversed(hosts):
+        with local(frame) as names:
+            value = names.get(frame.f_code.co_varnames[0])
+        if not issubclass(type(value), (torch.Tensor, *_PLAIN, *_SEQUENCES, dict)):
+            found.setdefault(id(value), value)
+    return list(found.values())
 
 
 def _is_single(value: torch.Tensor) -> bool:

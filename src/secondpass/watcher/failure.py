@@ -62,7 +62,10 @@ class Graph:
     def __init__(self, failed: Failed, watcher: Watcher) -> None:
         self.failed, self.watcher = failed, watcher
         self.tensors: dict[str, torch.Tensor] = {}
-        self.shot: Snapshot = look(failed.frames or watcher.files.frames(failed.frame), self.tensors, watcher.objects)
+        files = watcher.files
+        self.shot: Snapshot = look(
+            failed.frames or files.frames(failed.frame), self.tensors, files.hosts(failed.frame), files.is_own
+        )
         self.roots = edges(failed.outputs)
         self.nodes = walk_young(self.roots, touchable())
         self.wanted = walked(self.nodes, failed.inputs)

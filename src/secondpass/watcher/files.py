@@ -15,7 +15,7 @@ from typing import Any
 from ..record import Place
 from ..record.place import CELL
 
-__all__ = ["Files"]
+__all__ = ["Files", "pairs_of"]
 
 _HERE = str(Path(__file__).resolve().parent.parent) + os.sep
 _CODES = 20_000
@@ -33,6 +33,7 @@ class Files:
         self._cwd = os.getcwd() + os.sep
         self._answers: dict[str, bool] = {}
         self._cells: dict[str, str] = {}
+        self._hosts: dict[str, bool] = {}
         self._codes: dict[int, _Code] = {}
         paths = sysconfig.get_paths()
         self._libraries = tuple(
@@ -43,7 +44,9 @@ class Files:
 
     def mine(self, code: CodeType) -> bool:
         """Whether a code object comes from the user's files."""
-        file = code.co_filename
+        return self._mine(code.co_filename)
+
+    def _mine(self, file: str) -> bool:
         answer = self._answers.get(file)
         if answer is None:
             answer = self._answers[file] = self._judge(file)
@@ -99,6 +102,31 @@ class Files:
                 found.append(frame)
             frame = frame.f_back
         return found
+
+    def hosts(self, frame: FrameType | None) -> list[FrameType]:
+        """The frames of other libraries than torch that lie between: those of a framework that calls the user, and that he
+        calls. Innermost first."""
+        found = []
+        while frame is not None:
+            code = frame.f_code
+            if code.co_argcount and not self.mine(code) and self._is_host(code.co_filename):
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
+    def _is_host(self, file: str) -> bool:
+        answer = self._hosts.get(file)
+        if answer is None:
+            part = next((p for p in _PARTS if p in file), None)
+            top = file.rpartition(part)[2].partition(os.sep)[0] if part else "torch"
+            answer = self._hosts[file] = top != "torch" and not os.path.abspath(file).startswith(_HERE)
+        return answer
+
+    def is_own(self, kind: type) -> bool:
+        """Whether a class is defined in the user's files."""
+        module = sys.modules.get(str(type.__getattribute__(kind, "__module__")))
+        file = vars(module).get("__file__") if module is not None else None
+        return type(file) is str and self._mine(file)
 
     def key(self, frame: FrameType | None) -> tuple[Any, ...]:
         """The user's frames as (code, instruction, code, instruction...): a cheap name for a call site.
@@ -156,6 +184,11 @@ def _cell(file: str) -> int | None:
         match = re.match(r"<ipython-input-(\d+)-", file)
         found = int(match[1]) if match else None
     return found if isinstance(found, int) else None
+
+
+def pairs_of(key: tuple[Any, ...]) -> list[tuple[Any, int]]:
+    """A call site as its codes, each with the instruction; one that was read off a traceback has none."""
+    return [] if key and isinstance(key[0], tuple) else list(zip(key[::2], key[1::2], strict=True))
 
 
 class _Code:

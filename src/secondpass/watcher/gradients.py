@@ -90,6 +90,7 @@ class Book:
 
     def __init__(self, name: str, parameters: list[torch.Tensor], followed: list[torch.Tensor], leaves: Leaves) -> None:
         self.name = name
+        self.kind = name.partition(" ")[0]
         # All of them: what is frozen now may be trained later.
         self.every = tuple(leaves.number(p) for p in parameters)
         self.followed = [(leaves.number(p), weakref.ref(p)) for p in followed]
@@ -236,9 +237,14 @@ class Gradients:
             return entry[1]
         groups = optimizer.param_groups
         every = [p for group in groups for p in group["params"]]
-        book = Book(type(optimizer).__name__, every, _spread(groups), self._leaves)
+        book = Book(self._unnamed(type(optimizer).__name__), every, _spread(groups), self._leaves)
         self.by_identity[key] = (weakref.ref(optimizer, lambda ref: self._close(key, ref)), book)
         return book
+
+    def _unnamed(self, kind: str) -> str:
+        """What an optimizer is called until its name is seen. Whoever tells optimizers apart tells them by name."""
+        alike = sum(book.kind == kind for _, book in list(self.by_identity.values()))
+        return f"{kind} {alike + 1}" if alike else kind
 
     def _close(self, key: int, ref: Any) -> None:
         entry = self.by_identity.get(key)

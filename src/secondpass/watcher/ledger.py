@@ -111,6 +111,8 @@ class Ledger:
         """Enters what was noted in short (see `steady`). Called before anything is read or written here."""
         self.whole: Callable[[Any], Any] = lambda note: note
         self._whole: dict[int, Any] = {}
+        self.places: Callable[[tuple[Any, ...]], Any] | None = None
+        """Where a call site is, while functions may be given other code (see `live`)."""
         self.pass_sites: dict[tuple[Any, ...], Site] = {}
         self.step_sites: dict[tuple[Any, ...], Site] = {}
 
@@ -144,13 +146,21 @@ class Ledger:
         if entry is None:
             if len(sites) > 10_000:
                 sites.clear()
-            entry = sites[key] = Site(key)
+            entry = sites[key] = self._like(key, sites) or Site(key)
         entry.count += 1
         if sites is self.pass_sites:
             self._passes += 1
         else:
             self._steps += 1
         return entry
+
+    def _like(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], Site]) -> Site | None:
+        """The site of a call whose function was given marks meanwhile: the same place in other code."""
+        if self.places is None or not sites:
+            return None
+        here = self.places(key)
+        alike = ((k, s) for k, s in list(sites.items()) if k[::2] != key[::2] and len(k) == len(key))
+        return next((s for k, s in alike if self.places(k) == here), None)
 
     @property
     def settled(self) -> bool:

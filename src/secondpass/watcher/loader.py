@@ -208,7 +208,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if fullname == "torch" and self._on_torch is not None:
                 return _and_then(fullname, path, lambda module: self._torch_is_there())
             if fullname == "torch._dynamo.config" and self.mark:
-                return _and_then(fullname, path, self._tell_dynamo)
+                return _and_then(fullname, path, self.tell_dynamo)
             return None
         if not self.mark or (path is not None and not any(self.owns(entry) for entry in path)):
             return None
@@ -227,21 +227,28 @@ class Finder(importlib.abc.MetaPathFinder):
         if done is not None:
             done()
 
-    def _tell_dynamo(self, module: ModuleType) -> None:
+    def tell_dynamo(self, module: ModuleType) -> None:
         """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
         ignored = getattr(module, "ignore_logging_functions", None)
         if ignored is not None:
             ignored.update(self.log.names.values())
 
-    def install(self) -> None:
-        sys.meta_path.insert(0, self)
+    def install(self, *, first: bool = True) -> None:
+        """`first`: before all others; else behind those that have more to say about a file than where it is (pytest's
+        rewriting of assertions, say)."""
+        last = next((i for i, f in enumerate(sys.meta_path) if f is importlib.machinery.PathFinder), len(sys.meta_path))
+        sys.meta_path.insert(0 if first else last, self)
         if self.mark:
             # Functions whose code is given other globals still find the marks.
             vars(builtins).update(self.log.names)
 
-    def uninstall(self) -> None:
+    def remove(self) -> None:
+        """Loads nothing any more; the marks that were laid still find their names."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+
+    def uninstall(self) -> None:
+        self.remove()
         for name in self.log.names:
             vars(builtins).pop(name, None)
 

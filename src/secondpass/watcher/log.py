@@ -80,6 +80,8 @@ class Log:
         self.statements: list[Statement] = []
         self.marks = _Marks("Q")
         self.dropped = 0
+        self.live = False
+        """Whether marks were laid in a program that was already running: some of its frames have none."""
         self.mark, self.enter = self._markers()
         self.names = {MARK: self.mark, ENTER: self.enter}
         self.listen(peek or int)  # `int()` is 0: no node yet
@@ -109,6 +111,11 @@ class Log:
         write = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)
         self.mark.__defaults__ = write
         self.enter.__defaults__ = (*write, self.marks.__len__, 2 * _KEEP, _Drop(self))
+
+    def mute(self) -> None:
+        """Nobody listens: marks that are still met write nothing."""
+        self.mark.__defaults__ = (threading.get_ident, None, *self.mark.__defaults__[2:])  # type: ignore[index]
+        self.enter.__defaults__ = (threading.get_ident, None, *self.enter.__defaults__[2:])  # type: ignore[index]
 
     def drop(self) -> None:
         """Forgets the older half."""

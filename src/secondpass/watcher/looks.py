@@ -32,8 +32,6 @@ class Looks:
     def __init__(self, files: Files, ledger: Ledger, leaves: Leaves, gradients: Gradients, reducers: Reducers) -> None:
         self.files, self.ledger, self.leaves, self.gradients = files, ledger, leaves, gradients
         self.reducers = reducers
-        self.objects: dict[str, Any] = {}
-        """What is looked into beside the user's frames, by name: a framework's trainer and module, say."""
         self.curious = 0
         """How many of the next passes are to be looked at in any case."""
         self.began = time.perf_counter()
@@ -58,10 +56,16 @@ class Looks:
         began = time.perf_counter()
         bare = self.gradients.bare() if self._asides < _ASIDES else set()
         tensors: dict[str, Any] = {}
-        measure = note.iteration in _MEASURED
-        note.shot = snapshot(self.files.frames(frame), tensors if bare else None, self.objects, measure=measure)
+        note.shot = snapshot(
+            self.files.frames(frame),
+            tensors if bare else None,
+            self.files.hosts(frame),
+            self.files.is_own,
+            measure=note.iteration in _MEASURED,
+        )
         for name, optimizer in note.shot.optimizers:
-            self.gradients.book(optimizer).name = name
+            book = self.gradients.book(optimizer)
+            book.name = name or book.name
         held: set[int] = set()
         for name, module in note.shot.modules:
             self.reducers.see(name, module)

@@ -28,12 +28,14 @@ from ..record import (
     Trace,
     Write,
 )
-from ..source import clears_gradients, switches_recording
+from ..source import clears_gradients, parsed, switches_recording
 from ..torchgraph import is_leaf, saved_tensors
 from .bindings import Snapshot
 from .executed import executed
 from .failure import Graph
+from .files import pairs_of
 from .ledger import PassNote, StepNote
+from .log import ENTER, MARK
 from .owned import paths_to
 from .rank import rank
 from .timeline import Moment, Timeline
@@ -65,6 +67,7 @@ class _Builder:
         self.chosen = self._choose()
         self.positions: dict[Any, int] = {}
         log = watcher.log
+        self.whole = self._is_whole()
         self.timeline: Timeline | None = None
         if log is not None:
             # Nodes that other threads build have no line: see NOTE [ Reading the log ].
@@ -92,6 +95,21 @@ class _Builder:
         if graph.failing is not None:
             chosen[graph.failing] = None
         return list(chosen)
+
+    def _is_whole(self) -> bool:
+        """Whether the log has all that ran between the passes. A frame that has no marks (see `live`) must have stood at one
+        and the same call in all of them, and in no loop."""
+        log = self.watcher.log
+        if log is None or not log.live or self.watcher.frozen:
+            return log is not None
+        unmarked: set[tuple[Any, int]] = set()
+        for key in {n.key for n in self.notes}:
+            unmarked |= {(c, at) for c, at in pairs_of(key) if {MARK, ENTER}.isdisjoint(c.code.co_names)}
+        places = [self.watcher.files.places(pair)[0] for pair in unmarked]
+        if len(places) > len({(p.file, p.function) for p in places}):
+            return False
+        texts = [(parsed("".join(self.watcher.files.lines(p.file))), p.line) for p in places]
+        return all(source is not None and not source.loops(line) for source, line in texts)
 
     def moment(self, position: int | None) -> Moment | None:
         return self.timeline.moments.get(position) if self.timeline is not None and position is not None else None
@@ -149,7 +167,7 @@ class _Builder:
             outcome=note.outcome,  # type: ignore[arg-type]
             kept_bytes=note.kept,
             iteration=note.iteration or None,
-            loops=moment.loops if moment is not None else None,
+            loops=moment.loops if moment is not None and self.whole else None,
             nested=note.nested,
             direct=note.direct,
             recording=note.recording,
@@ -198,7 +216,7 @@ class _Builder:
 
     def _clears(self) -> list[Clear]:
         """What was found cleared, with the statement that did it where one that ran says so."""
-        found, log, before = [], self.watcher.log, 0
+        found, log, before = [], self.watcher.log, self.watcher.began
         notes: list[PassNote | StepNote] = [*self.notes, *self.steps]
         for note in sorted(notes, key=lambda n: n.when):
             if note.cleared:
@@ -213,10 +231,11 @@ class _Builder:
     def _called(self) -> tuple[Place, ...] | None:
         """The statements that ran around the first passes."""
         log = self.watcher.log
-        if log is None or log.dropped or not self.notes:
+        began = self.watcher.began
+        if log is None or not self.whole or log.dropped > began or not self.notes:
             return None
         last = self.notes[min(len(self.notes), 8) - 1].position
-        seen = dict.fromkeys(s for _, s in log.between(0, last))
+        seen = dict.fromkeys(s for _, s in log.between(began, last))
         return tuple(Place(self.watcher.files.show(s.file), s.line, s.function) for s in seen)
 
     def _owners(self) -> list[Owner]:
@@ -307,8 +326,8 @@ class _Builder:
                 stack=stack,
                 when=_last_before(events, number) if number < _OWN else None,
                 freed=graph.freed[node],
-                loops=moment.loops if moment is not None else None,
-                again=self.timeline.again(at) if self.timeline is not None and at is not None else None,
+                loops=moment.loops if moment is not None and self.whole else None,
+                again=self.timeline.again(at) if self.timeline is not None and at is not None and self.whole else None,
             )
         return found
 
@@ -342,7 +361,7 @@ class _Builder:
             return (), ()
         failed = graph.failed
         stack = self.watcher.files.places(failed.note.key)
-        write, leaf, names = find_write(graph) if failed.kind == "inplace" else (None, None, [])
+        write, leaf, names = find_write(graph, whole=self.whole) if failed.kind == "inplace" else (None, None, [])
         requires: dict[str, bool] = {}
         trained: tuple[str, ...] = ()
         if failed.kind == "no-grad":
@@ -370,7 +389,7 @@ class _Builder:
         """What ran before a loss without history was sent through, or (at the end) between passes: in other cases nobody
         asks for it."""
         graph, log = self.graph, self.watcher.log
-        if log is None:
+        if log is None or not self.whole:
             return None
         if graph is not None:
             note = graph.failed.note if graph.failed.kind == "no-grad" else None
@@ -382,7 +401,7 @@ class _Builder:
         earlier = [n for n in self.notes if n.when < note.when]
         # An iteration ends where it begins anew, not with another loss's pass, nor with a gradient taken on the way (`grad`).
         for back in ([n for n in earlier if n.key == note.key], [n for n in earlier if n.kind == "backward"], earlier):
-            since = max((n.position for n in back), default=0)
+            since = max((n.position for n in back), default=self.watcher.began)
             if note.position - since <= _FAR:
                 break
         return executed(log, self.watcher.files, since, note.position, note.entry)
@@ -393,7 +412,7 @@ class _Builder:
         if graph is None or log is None or graph.failed.kind != "no-grad" or graph.failed.note.recording is not False:
             return ()
         note = graph.failed.note
-        on = max((n.position for n in self.notes if n.when < note.when and n.recording), default=0)
+        on = max((n.position for n in self.notes if n.when < note.when and n.recording), default=self.watcher.began)
         found = []
         for _, statement in log.between(max(on, note.position - _FAR), note.position):
             how = switches_recording(linecache.getlines(statement.file), statement.line)
@@ -405,7 +424,7 @@ class _Builder:
     def _stretches(self) -> tuple[Stretch, ...]:
         """What ran between the passes that had the most recorded before them: only worth asking when all is over."""
         log = self.watcher.log
-        if log is None or self.graph is not None:
+        if log is None or not self.whole or self.graph is not None:
             return ()
         here = [n for n in self.notes if n.in_main_thread]
         pairs = [(a, b) for a, b in pairwise(here) if a.position >= log.dropped and not b.nested]

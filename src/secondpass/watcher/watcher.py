@@ -64,6 +64,11 @@ class Watcher:
         self.looks = Looks(self.files, self.ledger, self.leaves, self.gradients, self.reducers)
         self.steady = Steady(self.files, self.ledger, self.gradients)
         self.asleep = False
+        self.frozen = False
+        """Whether the frames that were under way at the beginning stay at their statement until the watch ends (that of a
+        framework's callback does): then nothing happens in them that a log with marks in functions only would miss."""
+        self.began = 0
+        """Where the log stood."""
         self.on_failure: Callable[[Any, BaseException], None] | None = None
         self.on_refusal: Callable[[Refused, BaseException], None] | None = None
         self.on_pass: Callable[[PassNote, Any], None] | None = None
@@ -87,6 +92,7 @@ class Watcher:
         """Puts the watcher in place."""
         if self._handles:
             return
+        self.began = self.log.position() if self.log is not None else 0
         self.original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         self._wrapper = pass_entrance(self)
         torch.autograd._engine_run_backward = self._wrapper  # type: ignore[attr-defined]
@@ -110,10 +116,6 @@ class Watcher:
             if other.original is self._wrapper:
                 other.original = self.original
             top = other.original
-
-    @property
-    def objects(self) -> dict[str, Any]:
-        return self.looks.objects
 
     @property
     def awake(self) -> bool:

@@ -20,8 +20,9 @@ __all__ = ["find_write"]
 _LAYERS = 10_000
 
 
-def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
-    """The write that changed what the failing node had saved, the leaf that was written, and names of the tensor."""
+def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, list[str]]:
+    """The write that changed what the failing node had saved, the leaf that was written, and names of the tensor. Where the
+    log is not whole, the statement that wrote may be one that it does not have."""
     watcher, note = graph.watcher, graph.failed.note
     if graph.failing is None:
         return None, None, []
@@ -36,7 +37,7 @@ def find_write(graph: Graph) -> tuple[Write | None, int | None, list[str]]:
         if step is not None:
             stack = watcher.files.places(step.key)
             return Write(step.when, leaf_name, leaf, stack[0] if stack else None, "step"), leaf, names
-    log = watcher.log if note.in_main_thread else None
+    log = watcher.log if note.in_main_thread and whole else None
     start = log.find(number) if log is not None else None
     if log is None or start is None:
         return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
@@ -94,10 +95,10 @@ def _by_module(graph: Graph) -> tuple[str, Place | None]:
         kind = next((k for k in kinds if op.startswith(k.lower()) or ("dropout" in k.lower() and "mul" in op)), None)
         at = log.find(graph.number[node]) if kind is not None and log is not None else None
         if at is not None and log is not None:
-            statement, _ = log.stack(at)[0]
-            return f"{kind}(inplace=True)", Place(
-                graph.watcher.files.show(statement.file), statement.line, statement.function
-            )
+            for statement, _ in log.stack(at)[:1]:
+                return f"{kind}(inplace=True)", Place(
+                    graph.watcher.files.show(statement.file), statement.line, statement.function
+                )
     return "", None
 
 

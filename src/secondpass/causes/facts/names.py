@@ -86,10 +86,10 @@ class Named:
         """`meters["loss"].total` is `self.total` where the class itself writes it."""
         if name in self.written or "." not in name:
             return name
-        own = f"self.{name.rpartition('.')[2]}"
+        own = _unparsed(f"self.{name.rpartition('.')[2]}")
         # Further than one attribute away, the name that its own class uses says more than the way to it.
         far = name.count(".") > 1 and any(own in source.targets_written for _, source in sources_of(self.trace))
-        return own if own in self.written or far else name
+        return own.replace("'", '"') if own in self.written or far else name
 
     def _by_flow(self) -> str:
         """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""
@@ -110,6 +110,13 @@ class Named:
         """Where a node was built: its line where it is known, else the line that assigns the name that held it."""
         if node.place is not None or not name:
             return node.place
+        while (found := self._assigned(node, name)) is None and name.endswith("]"):
+            name = name.rpartition("[")[0]  # `state.hidden[0]` is assigned where `state.hidden` is
+        return found
+
+    def _assigned(self, node: Node, name: str) -> Place | None:
+        """Where the name that held a node is assigned."""
+        shown, name = name, _unparsed(name)
         for place in self.meeting.used.stack:
             source = source_of(self.trace, place)
             if source is None:
@@ -119,7 +126,7 @@ class Named:
             before = [n for n in lines if n < place.line]
             if lines:
                 return Place(place.file, max(before or lines), place.function)
-        return self._assigned_in(name, {b.function for b in self.meeting.bindings(node) if b.name == name})
+        return self._assigned_in(name, {b.function for b in self.meeting.bindings(node) if b.name == shown})
 
     def _assigned_in(self, name: str, functions: set[str]) -> Place | None:
         """The one line that assigns a name in some functions, or the only one in the whole program."""
@@ -132,6 +139,14 @@ class Named:
                 (found if inside else others).append(Place(file, stmt.lineno, function))
         chosen = found or others
         return chosen[0] if len(chosen) == 1 else None
+
+
+def _unparsed(name: str) -> str:
+    """A name as `ast.unparse` writes it, as the targets of statements are."""
+    try:
+        return ast.unparse(ast.parse(name, mode="eval"))
+    except SyntaxError:
+        return name
 
 
 def _flow(source: Source, targets: set[str], line: int) -> str:

@@ -39,8 +39,9 @@ def module_root(name: str, here: Path) -> Path:
     file = Path(top.origin).resolve()
     if file.is_relative_to(here.resolve()):
         return here
-    inside = top.submodule_search_locations is not None
-    return file.parent.parent if inside and "site-packages" not in file.parts else file.parent
+    if {"site-packages", "dist-packages"}.intersection(file.parts):
+        return here  # a tool that runs the user's files: `-m pytest`
+    return file.parent.parent if top.submodule_search_locations is not None else file.parent
 
 
 def put_first(folder: str) -> None:

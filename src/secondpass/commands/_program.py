@@ -233,7 +233,7 @@ class Program:
             source = file.read_bytes()
         except OSError as error:
             raise click.UsageError(f"cannot read {self.program}: {error.strerror}") from None
-        if self.lines:
+        if self.lines and (not self.as_module or self.finder is None or self.finder.owns(str(file))):
             try:
                 return compile_marked(source, name, self.log, str(file.resolve()))
             except SyntaxError:

@@ -98,6 +98,14 @@ def _at_exit() -> None:
             session.ranks.leave()
 
 
+def hold_marks() -> Callable[[], None]:
+    """Marks the functions of the program now, for many short watches to come; returns what ends it."""
+    from ..watcher.live import Live
+
+    live = Live.begin()
+    return live.end if live is not None else lambda: None
+
+
 class watch:
     """Watches the passes of a block.
 

@@ -67,6 +67,8 @@ class Session:
         """What the last failed pass gave, until it shows whether the program caught the error."""
         self._read: tuple[int, tuple[_Told, ...]] | None = None
         """The last exception that somebody has read, by identity, and what it was told."""
+        self._shown: list[_Told] = []
+        """What somebody has shown, and gone on."""
         self._swallowed: dict[Place | None, tuple[_Told, int]] = {}
         """What the program caught, by the place of the failing pass: the first finding there, and how many followed."""
 
@@ -95,6 +97,7 @@ class Session:
     def _mark(self) -> None:
         self._live = Live.begin()
         if self._live is not None:
+            self._lines = self._live.watches == 1  # else somebody has seen to it
             self.watcher.log, self.watcher.ledger.places = self._live.log, self.watcher.files.places
 
     def stop(self) -> None:
@@ -283,6 +286,13 @@ class Session:
             self.ranks = ranks if ranks.join() else None
         return self.ranks
 
+    def shown(self, error: BaseException) -> None:
+        """Somebody shows an exception and goes on, as test runners and notebooks do: nobody has swallowed it."""
+        self.raised(error)
+        if id(error) in self._explained:
+            self._shown = [*self._shown, *self._open][-_EXPLAINED:]
+            self._open, self._explained = [], set()
+
     def _accessed(self, error: BaseException) -> None:
         access = Access(self.watcher, error)
         trace = build(self.watcher, access)  # type: ignore[arg-type]
@@ -340,7 +350,7 @@ class Session:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything found so far."""
-        return (*(told.whole for told in self._open), *self._lost(), *self.silent)
+        return (*(told.whole for told in (*self._shown, *self._open)), *self._lost(), *self.silent)
 
     def _lost(self) -> list[Finding]:
         return [swallowed(told.whole, times) for told, times in self._swallowed.values()]

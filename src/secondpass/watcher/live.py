@@ -47,7 +47,7 @@ class Live:
     def __init__(self) -> None:
         self.log = Log()
         self.log.live = True
-        self._watches = 0
+        self.watches = 0
         self._files = Files()
         self._marked: dict[str, dict[tuple[Any, ...], CodeType]] = {}
         """By file: what its functions have, and what they are given instead."""
@@ -66,8 +66,8 @@ class Live:
         return only
 
     def _begin(self) -> None:
-        self._watches += 1
-        if self._watches == 1:
+        self.watches += 1
+        if self.watches == 1:
             self._finder = Finder(_root(), self.log)
             self._finder.install(first=False)
             self._tell_dynamo()
@@ -75,8 +75,8 @@ class Live:
 
     def end(self) -> None:
         """The last watch that ends gives the functions their own code back."""
-        self._watches -= 1
-        if self._watches:
+        self.watches -= 1
+        if self.watches:
             return
         self.log.mute()
         if self._finder is not None:

@@ -175,22 +175,75 @@ def test_watches_within_watches_explain_once(tmp_path):
     assert done.stderr.count("SP101 repeated-backward") == 1, done.stderr
 
 
-def test_pytest_explains_and_warns(tmp_path):
-    plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "program.py")
-    done = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass"))
+MARKED = """
+    import pytest
+    import torch
+
+    def piles_up(times):
+        w = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for step in range(times):
+            loss = (w**2).sum()
+            loss.backward()
+            optimizer.step()
+        assert times
+
+    @pytest.mark.secondpass(strict=True)
+    def test_strict():
+        piles_up(8)
+
+    @pytest.mark.secondpass
+    def test_listed():
+        piles_up(8)
+
+    @pytest.mark.secondpass(watch=False, strict=True)
+    def test_not_watched():
+        piles_up(8)
+
+    def test_plain():
+        piles_up(8)
+"""
+
+PYTEST_QUIET = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+LISTED = "secondpass: silently wrong in tests that passed"
+
+
+def test_pytest_explains_and_lists(tmp_path):
+    # Warnings are errors here, and none of ours is one.
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    done = run(tmp_path, PYTEST, arguments=(*PYTEST_QUIET, "program.py", "--secondpass"))
     assert done.returncode == 1
     # In CI pytest shows a message whole in its summary too.
     assert done.stdout.count("SP101 repeated-backward") == 1 + ("CI" in os.environ), done.stdout
-    assert "SecondPassWarning: SP403 missing-zero-grad" in done.stdout, done.stdout
+    listed = done.stdout.partition(LISTED)[2]
+    assert "program.py::test_piles_up" in listed and "SP403 missing-zero-grad" in listed, done.stdout
     assert "1 failed, 2 passed" in done.stdout
 
-    strict = run(tmp_path, PYTEST, arguments=(*plain, "--secondpass", "-W", "error::UserWarning"))
-    assert "2 failed, 1 passed" in strict.stdout, strict.stdout
-
-    unasked = run(tmp_path, PYTEST, arguments=plain)
+    unasked = run(tmp_path, PYTEST, arguments=(*PYTEST_QUIET, "program.py"))
     assert "1 failed, 2 passed" in unasked.stdout
     # By what we would say, not by our name: the path of the checkout may hold it.
-    assert not re.search(r"\bSP\d{3}\b|SecondPassWarning", unasked.stdout), unasked.stdout
+    assert not re.search(r"\bSP\d{3}\b", unasked.stdout), unasked.stdout
+
+
+def test_pytest_marks(tmp_path):
+    done = run(tmp_path, MARKED, arguments=(*PYTEST_QUIET, "--strict-markers", "program.py", "-n", "1"))
+    assert "1 failed, 3 passed" in done.stdout, done.stdout
+    assert "FAILED program.py::test_strict" in done.stdout
+    listed = done.stdout.partition(LISTED)[2]
+    assert listed.count("program.py::test_") == 1 + listed.count("FAILED"), done.stdout
+    assert "program.py::test_listed" in listed
+
+
+def test_pytest_ini_and_run(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nsecondpass_strict = true\n")
+    strict = run(tmp_path, PYTEST, arguments=(*PYTEST_QUIET, "program.py"))
+    assert "2 failed, 1 passed" in strict.stdout, strict.stdout
+
+    # The run watches all; the tests stay as green as they were, and what failed was shown by pytest, not swallowed.
+    whole = run(tmp_path, PYTEST, arguments=("-m", "secondpass", "run", *PYTEST_QUIET, "program.py"))
+    assert "1 failed, 2 passed" in whole.stdout, whole.stdout + whole.stderr
+    assert "SP101 repeated-backward" in whole.stdout
+    assert "swallowed-error" not in whole.stderr
 
 
 def test_pytest_plugin_loads_no_torch(tmp_path):

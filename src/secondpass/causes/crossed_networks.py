@@ -108,6 +108,7 @@ def explain(meeting: Meeting) -> Finding:
     freed = meeting.freed
     assert freed is not None
     first, second = _is_foreign(meeting, freed), _is_foreign(meeting, meeting.used)
+    seen = first is not None and bool(first) is not bool(second)
     if first is None:
         # The pass whose own network is not the shared one has no business in the shared graph.
         first = len(meeting.owners(set(freed.walked or ()))) > 1
@@ -141,5 +142,12 @@ def explain(meeting: Meeting) -> Finding:
         ),
     ]
     return about_meeting(
-        CODE, "crossed-networks", meeting, message, carrier, remedies, foreign="freed" if foreign_first else "used"
+        CODE,
+        "crossed-networks",
+        meeting,
+        message,
+        carrier,
+        remedies,
+        foreign="freed" if foreign_first else "used",
+        foreign_seen=seen,
     )

@@ -174,7 +174,10 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     if finding.cause != "crossed-networks":
         places = places[1:]
     else:
-        trains = _trains(project, finding, name)
+        if finding.facts.get("foreign_seen"):  # which pass's optimizer owns what lies behind it was seen
+            trains: str | None = "failed" if finding.facts.get("foreign") == "freed" else "freed"
+        else:
+            trains = _trains(project, finding, name)
         if trains == "freed":
             places.reverse()
         for other in _companions(project, name):

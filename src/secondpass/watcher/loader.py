@@ -23,7 +23,20 @@ __all__ = ["Finder", "compile_marked"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Functions that others compile from their bytecode or forbid to call anything unknown: a mark would break them.
-_COMPILED = {"jit", "njit", "vectorize", "guvectorize", "stencil", "cfunc", "jitclass", "generated_jit", "kernel"}
+# (`compile` is torch's: a region is one node, and a graph break in the block that a mark at the end needs would send the
+# whole function back to eager mode.)
+_COMPILED = {
+    "compile",
+    "jit",
+    "njit",
+    "vectorize",
+    "guvectorize",
+    "stencil",
+    "cfunc",
+    "jitclass",
+    "generated_jit",
+    "kernel",
+}
 _OUTSIDE = {"site-packages", "dist-packages", ".venv", "venv", "node_modules"}
 
 

@@ -17,6 +17,7 @@ HEAD = """
 
     torch.manual_seed(0)
     ROWS = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(24)]
+    LOADER = torch.utils.data.DataLoader(ROWS, batch_size=None)
 """
 
 # What belongs to the fault: how the network is made, and the loss of a batch.
@@ -164,7 +165,7 @@ def _losses(host: str, fault: str) -> str:
             step += f"\nopt = self.optimizers()\nopt.zero_grad()\nself.manual_backward(loss){mark}\nopt.step()"
             init = dedent(init).strip("\n") + "\nself.automatic_optimization = False"
         methods = {"training_step__of__batch__index": step}
-        fit = f"trainer.fit(Net(), ROWS){'' if manual else mark}"
+        fit = f"trainer.fit(Net(), LOADER){'' if manual else mark}"
         return "\n".join(
             (
                 "import lightning",
@@ -215,7 +216,7 @@ def _passes(host: str, fault: str) -> str:
             "    def configure_optimizers(self):",
             f"        return {owned}",
             f"trainer = lightning.Trainer({LIGHTNING}, callbacks=CALLBACKS)",
-            "trainer.fit(Net(), ROWS)",
+            "trainer.fit(Net(), LOADER)",
         )
     )
 

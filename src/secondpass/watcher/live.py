@@ -100,7 +100,7 @@ class Live:
             marked = self._of_file(code.co_filename).get(_identity(code))
             if marked is None or marked.co_freevars != code.co_freevars:
                 continue
-            if function.__builtins__ is not vars(builtins):
+            if getattr(function, "__builtins__", None) is not vars(builtins):
                 continue
             self._plain.append((ref(function), code))
             self._given.add(marked)

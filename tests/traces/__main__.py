@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m tests.traces`: runs every program of tests/cases once more and stores what was observed of it."""
+"""`python -m tests.traces [NAME...]`: runs every program of tests/cases (or those named) and stores what was observed of it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ LARGEST = 60_000
 
 def main() -> int:
     TRACES.mkdir(exist_ok=True)
-    for old in TRACES.glob("*.json.gz"):
+    names = sys.argv[1:]
+    for old in () if names else TRACES.glob("*.json.gz"):
         old.unlink()
     programs = [
         Program(key.parent.name, {p.name: p.read_text(encoding="utf-8") for p in key.parent.glob("*.py")})
         for key in sorted(CASES.glob("*/key.json"))
+        if not names or key.parent.name in names
     ]
     count = size = 0
     with Pool(2) as pool:

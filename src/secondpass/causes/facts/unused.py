@@ -6,8 +6,8 @@ Parameters that never get a gradient may be meant to (an option that is off). Th
 records what it computes: then somebody wanted to use it. That they ran shows in one of two ways.
 1. A name that was there when a pass began led to one number (a loss) with these parameters behind it, and the pass did not
    walk there.
-2. A statement that reads their module recorded nodes that none of the passes walked, and so did another one after it, which
-   goes on with what the first one made.
+2. A statement that reads their module recorded nodes that none of the passes walked, and it, or another one after it, goes on
+   with what the module made.
 An output that is left lying as it comes (a value head while only the policy is trained) is no loss that was forgotten. What
 a library's own module computes on the side (an unused pooler) is its business: see `Trace.libraries`.
 """
@@ -23,6 +23,9 @@ from .cut import Search
 from .executed import Run, ran
 
 __all__ = ["Unused", "unused"]
+
+_LAST = 200
+"""How many statements, from the end, are asked: some iterations of most programs."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +74,33 @@ def _words(node: ast.AST) -> set[str]:
 def _last_of(trace: Trace, runs: list[Run], module: str) -> Run | None:
     """The last statement on the way from a module that recorded what no pass walked."""
     walked = {n for p in trace.passes for n in p.walked or ()}
-    aside = [r for r in runs if not hasattr(r.node, "body") and any(n not in walked for n in _own(r))]
+    aside = [r for r in runs if not hasattr(r.node, "body") and any(n not in walked for n in _own(r))][-_LAST:]
     word = next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
-    first = next((r for r in reversed(aside) if word in _words(r.node)), None)
-    if first is None:
-        return None
     search = Search(runs)
-    for one in reversed(aside):
-        value = getattr(one.node, "value", None)
-        if one.position > first.position and value is not None and any(r is first for r in search.behind(value, one)):
-            return one
+    for first in (r for r in reversed(aside) if word in _words(r.node)):
+        for one in reversed(aside):
+            value = getattr(one.node, "value", None)
+            if one.position > first.position and value is not None and first in search.behind(value, one):
+                return one
+        if _goes_on(first.node, word):
+            return first
     return None
+
+
+def _goes_on(node: ast.AST, word: str) -> bool:
+    """Whether a statement computes something with what it gets from calling a module: `cross_entropy(head(x), y)`."""
+    for outer in ast.walk(node):
+        given = (
+            outer.args
+            if isinstance(outer, ast.Call)
+            else [outer.left, outer.right]
+            if isinstance(outer, ast.BinOp)
+            else []
+        )
+        called = (n.func for part in given for n in ast.walk(part) if isinstance(n, ast.Call))
+        if any(isinstance(f, (ast.Name, ast.Attribute)) and ast.unparse(f).rpartition(".")[2] == word for f in called):
+            return True
+    return False
 
 
 def _passed(trace: Trace, owner: Owner) -> list[Place]:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from ...autograd.lifecycle import reach
 from ...record import Binding, Cut, Node, Owner, Pass, Place, Trace, Write
 from ..interpreter.graph import Engine
 from ..interpreter.machine import Machine
@@ -22,11 +23,16 @@ def _bindings(engine: Engine) -> Iterator[Binding]:
     # A sum of gradients is built by the passes that take them; only training goes on and on.
     other = {p.when for p in engine.passes if p.kind != "backward"}
     rooted = _rooted(engine)
+    bare = {number for owner in engine.owners.values() for number in owner.bare or ()}
+    walked = {p.when: p.walked or frozenset() for p in engine.passes}
+    last = engine.passes[-1].when if engine.passes else -1
     for seen in engine.bindings:
-        if seen.when in other or seen.number not in rooted:
-            yield seen
-        else:
-            yield dataclasses.replace(seen, terms=_terms(engine.nodes[seen.number]))
+        node = engine.nodes[seen.number]
+        if seen.when not in other and seen.number in rooted:
+            seen = dataclasses.replace(seen, terms=_terms(node))
+        if bare and seen.when == last and seen.number not in walked[last]:
+            seen = dataclasses.replace(seen, leaves=_leaves(node, bare))
+        yield seen
 
 
 def _rooted(engine: Engine) -> set[int]:
@@ -37,6 +43,11 @@ def _rooted(engine: Engine) -> set[int]:
         if any(n.leaf is not None or n.number in found for n in behind):
             found.add(node.number)
     return found
+
+
+def _leaves(node: GraphNode, among: set[int]) -> tuple[int, ...]:
+    """The leaves among these that lie behind a node for certain."""
+    return tuple(sorted(n.number for n in reach([node])[0] if n.number in among))
 
 
 def _terms(node: GraphNode) -> tuple[int, ...]:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd.ops.more import row
 from ..interpreter.calls import MORE
 from ..interpreter.library import function, models
 from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
 from .modules import is_module, make_parameter
-from .rows import row
 from .tensors import apply_row, operate, operate_in_place
 
 __all__: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.ops.more import CREATION
 from ..interpreter.attributes import get_attribute
 from ..interpreter.contexts import Lasting, Switch
 from ..interpreter.library import function, models
@@ -12,7 +13,6 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Object, Tensor, Unknown
 from .methods import parts, tensor_attribute
 from .passes import backward, gradients, tensors_of
-from .rows import CREATION
 from .tensors import operate, operate_in_place, unknown_operation
 
 __all__ = ["call_torch"]

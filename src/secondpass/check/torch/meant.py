@@ -38,7 +38,7 @@ def meant(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
             return "rsub"
         if name == "div" and not isinstance(left, (Tensor, Unknown)):
             args[:] = [right]
-            return "reciprocal"
+            return "rtruediv"
         if name == "pow":
             if not isinstance(left, (Tensor, Unknown)):
                 args[:] = [right]

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd.ops.more import CREATION, NO_HISTORY, composed, row
 from ..interpreter.gradfn import GradFunction
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
@@ -14,7 +15,6 @@ from ..interpreter.values import Class, External, Function, Native, Store, Strea
 from .edges import edges, flatten
 from .hooks import on_tensor
 from .passes import backward
-from .rows import CREATION, NO_HISTORY, composed, row
 from .tensors import element, operate, operate_in_place, unknown_operation
 
 __all__ = ["custom_function", "is_method", "set_tensor_attribute", "tensor_attribute"]
@@ -156,6 +156,7 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
     made = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
     made.store.perhaps = tensor.store
     tensor.store.views.append(made)
+    made.store.views.append(tensor)
     made.grad_of = tensor.grad_of
     if tensor.leaf is not None:
         if name in ("contiguous", "share_memory_", "pin_memory"):

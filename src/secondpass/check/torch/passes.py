@@ -67,10 +67,23 @@ def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> A
 
 _MASKS = frozenset(
     f"{name}Backward{n}"
-    for name in ("Clamp", "ClampMin", "ClampMax", "Maximum", "Minimum", "Max", "Min", "Amax", "Amin", "Fmax", "Fmin")
+    for name in (
+        "Clamp",
+        "ClampMin",
+        "ClampMax",
+        "Maximum",
+        "Minimum",
+        "Max",
+        "Min",
+        "Amax",
+        "Amin",
+        "Fmax",
+        "Fmin",
+        "Gather",
+    )
     for n in (0, 1)
 )
-"""Nodes that only compare what they saved: their derivative is a choice, and has no history from it."""
+"""Nodes that only compare what they saved, or ask for its shape: their derivative has no history from it."""
 
 
 def _depends(walked: list[GraphNode], goal: Tensor) -> bool:

@@ -7,13 +7,13 @@ import ast
 from typing import Any
 
 from ...autograd.ops import Op
+from ...autograd.ops.more import FIRST, NO_HISTORY, composed, row
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode, kept
 from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
 from .meant import meant
-from .rows import FIRST, NO_HISTORY, composed, row
 
 __all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
 
@@ -56,6 +56,7 @@ def _perhaps_copied(made: Any, source: Any) -> Any:
     if isinstance(made, Tensor) and isinstance(source, Tensor) and source.base is not None:
         made.store, made.base = Store(), None
         made.store.perhaps = source.store
+        made.store.views += [source, source.base]
     return made
 
 

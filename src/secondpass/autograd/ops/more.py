@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which operation saves what: the table of the specification, and rows for operations that it does not compute.
+"""Operations that are only read, never computed: convolutions, recurrent layers, aliases, functions that are several operations.
 
 NOTE [ One table ]
-What saves what is said in `secondpass.autograd.ops` and nowhere else. `MORE` has operations that the specification does
-not compute (convolutions, recurrent layers ...), in the same form, so that reading and running agree.
+What saves what is said in `secondpass.autograd.ops` and nowhere else. Rows here have the same form as those that are computed,
+so that reading and running agree; each is compared with the nodes that PyTorch makes. A name that may save one thing or
+another, depending on what is not read (types, sizes), has no row: nothing is said of it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from ...autograd.ops import OPS, Op
+from .table import OPS, Op
 
-__all__ = ["ALIASES", "CREATION", "FIRST", "NO_HISTORY", "composed", "row"]
+__all__ = ["ALIASES", "COMPOSED", "CREATION", "FIRST", "MORE", "NO_HISTORY", "composed", "row"]
 
 
 def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:
+    """A row; `saves` are names, each with the input whose derivative reads it (`other:self`) where it is one alone."""
     names = tuple(n.lstrip("*") for n in inputs.split())
     star = next((i for i, n in enumerate(inputs.split()) if n.startswith("*")), -1)
-    rule = dict.fromkeys(saves.split(), "")
+    rule = {s.partition(":")[0]: s.partition(":")[2] for s in saves.split()}
     return Op(name, node, names, _nothing, rule, names, several=bool(integral), integral=integral, star=star)
 
 
@@ -31,12 +33,12 @@ _ROWS = [
     _more("convolution", "ConvolutionBackward0", "input weight bias", "input weight"),
     _more("batch_norm", "NativeBatchNormBackward0", "input weight bias", "input result1 weight"),
     _more("group_norm", "NativeGroupNormBackward0", "input weight bias", "input result1 weight"),
-    _more("rms_norm", "RmsNormBackward0", "input weight", "input result"),
+    _more("rms_norm", "FusedRmsNormBackward0", "input weight", "input weight rstd"),
     _more("recurrent", "MkldnnRnnLayerBackward0", "*tensors", "tensors result"),
     _more("lstm_cell", "AddmmBackward0", "*tensors", "tensors"),
     _more("gru_cell", "AddmmBackward0", "*tensors", "tensors"),
     _more("rnn_cell", "TanhBackward0", "*tensors", "tensors result"),
-    _more("attention", "ScaledDotProductFlashAttentionForCpuBackward0", "*tensors", "tensors result"),
+    _more("attention", "ScaledDotProductFlashAttentionForCpuBackward0", "*tensors", "logsumexp"),
     _more("max_pool", "MaxPool2DWithIndicesBackward0", "self", "self result1"),
     _more("avg_pool", "AvgPool2DBackward0", "self", "self"),
     _more("adaptive_avg_pool", "AdaptiveAvgPool2DBackward0", "self", "self"),
@@ -53,14 +55,25 @@ _ROWS = [
     _more("cross", "LinalgCrossBackward0", "self other", "other self"),
     _more("einsum", "BmmBackward0", "*tensors", "tensors"),
     _more("cdist", "CdistBackward0", "x1 x2", "result x1 x2"),
-    _more("ctc_loss", "CtcLossBackward0", "log_probs", "log_probs result"),
+    _more("ctc_loss", "CtcLossBackward0", "log_probs", "log_probs log_alpha"),
     _more("kl_div", "XlogyBackward0", "self target", "self target"),
-    _more("embedding_loss", "ClampMinBackward0", "*tensors", "tensors"),
+    _more("embedding_loss", "ClampMinBackward0", "*tensors", "difference"),
+    _more("embedding_bag", "EmbeddingBagBackward0", "indices weight", "offset2bag"),
+    _more("nansum", "NansumBackward0", "self", "self"),
+    _more("slogdet", "LinalgSlogdetBackward0", "self", "self"),
+    _more("matrix_exp", "LinalgMatrixExpBackward0", "self", "self"),
+    _more("threshold", "ThresholdBackward0", "self", "self"),
+    _more("fmod", "FmodBackward1", "self other", "other:other self:other"),
+    _more("logaddexp", "LogaddexpBackward0", "self other", "other self"),
+    _more("index_copy", "IndexCopyBackward0", "self dim index source", "index"),
+    _more("quantile", "LerpBackward1", "self", "weight"),
+    _more("take", "TakeBackward0", "self index", "index"),
+    _more("rfft", "FftR2CBackward0", "self", "self"),
     _more("huber_loss", "HuberLossBackward0", "self target", "self target"),
     _more("log_prob", "GatherBackward0", "*tensors", "tensors"),
     _more("entropy", "MulBackward0", "*tensors", "tensors"),
     _more("rsample", "MulBackward0", "*tensors", "tensors"),
-    _more("fft", "FftC2CBackward0", "self"),
+    _more("irfft", "FftC2RBackward0", "self"),
     _more("real", "RealBackward0", "self"),
     _more("atan2", "Atan2Backward0", "self other", "other self"),
     _more("tan", "TanBackward0", "self", "result"),
@@ -89,47 +102,43 @@ _ROWS = [
     _more("diagonal", "DiagonalBackward0", "self"),
     _more("repeat", "RepeatBackward0", "self"),
     _more("baddbmm", "BaddbmmBackward0", "self batch1 batch2", "batch1 batch2"),
-    _more("index_select", "IndexSelectBackward0", "self index", "index"),
-    _more("index_add", "IndexAddBackward0", "self index source", "index source"),
+    _more("index_select", "IndexSelectBackward0", "self dim index", "index"),
+    _more("index_add", "IndexAddBackward0", "self dim index source", "index source"),
     _more("function", "Backward", "*tensors", ""),
 ]
-_MORE = {r.name: r for r in _ROWS}
+MORE = {r.name: r for r in _ROWS}
+"""Rows of operations that are not computed here."""
 
 ALIASES = {
-    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "absolute": "abs", "negative": "neg",
-    "cat": "cat", "concat": "cat", "concatenate": "cat", "hstack": "cat", "vstack": "cat",
-    "dstack": "cat", "column_stack": "cat", "mT": "t", "T": "t", "H": "t", "swapaxes": "transpose",
-    "movedim": "permute", "clamp_": "clamp", "clip": "clamp", "log_softmax": "log_softmax", "sum_to_size": "sum",
-    "nanmean": "mean", "type_as": "to_copy", "float": "to_copy", "double": "to_copy", "half": "to_copy",
-    "bfloat16": "to_copy", "take_along_dim": "gather", "view_as": "view", "reshape_as": "view", "expand_as": "expand",
-    "broadcast_to": "expand", "repeat_interleave": "index_select", "tile": "repeat", "binary_cross_entropy_with_logits":
-    "bce_with_logits", "max_pool1d": "max_pool", "max_pool2d": "max_pool", "max_pool3d": "max_pool",
-    "adaptive_max_pool1d": "max_pool", "adaptive_max_pool2d": "max_pool", "avg_pool1d": "avg_pool",
-    "avg_pool2d": "avg_pool", "avg_pool3d": "avg_pool", "adaptive_avg_pool1d": "adaptive_avg_pool",
-    "adaptive_avg_pool2d": "adaptive_avg_pool", "adaptive_avg_pool3d": "adaptive_avg_pool",
-    "conv1d": "convolution", "conv2d": "convolution", "conv3d": "convolution", "conv_transpose1d": "convolution",
-    "conv_transpose2d": "convolution", "conv_transpose3d": "convolution", "instance_norm": "batch_norm",
-    "grid_sample": "grid_sampler", "upsample": "interpolate", "selu": "elu", "celu": "elu", "relu6": "hardtanh",
-    "hardsigmoid": "hardtanh", "swish": "silu", "dropout1d": "dropout", "dropout2d": "dropout", "dropout3d": "dropout",
-    "alpha_dropout": "dropout", "scaled_dot_product_attention": "attention", "multi_head_attention_forward":
-    "attention", "mul_": "mul", "logit": "log", "exp2": "exp", "rrelu": "leaky_relu", "poisson_nll_loss": "mse_loss",
-    "gaussian_nll_loss": "mse_loss", "soft_margin_loss": "mse_loss", "multilabel_soft_margin_loss": "bce_with_logits",
-    "cosine_similarity": "einsum", "pairwise_distance": "cdist", "cosine_embedding_loss": "embedding_loss",
-    "triplet_margin_loss": "embedding_loss", "margin_ranking_loss": "embedding_loss", "hinge_embedding_loss":
-    "embedding_loss", "multi_margin_loss": "embedding_loss", "log_sigmoid": "logsigmoid", "softmin": "softmax",
-    "gumbel_softmax": "softmax", "bilinear": "einsum", "addmv": "addmm", "addbmm": "addmm", "ger": "einsum",
-    "inner": "einsum", "tensordot": "einsum", "chain_matmul": "einsum", "multi_dot": "einsum", "kron": "einsum",
-    "fftn": "fft", "ifft": "fft", "rfft": "fft", "irfft": "fft", "fft2": "fft", "rfft2": "fft", "irfft2": "fft",
-    "ifft2": "fft", "stft": "fft", "istft": "fft", "imag": "real", "view_as_real": "real", "view_as_complex": "real",
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "diag": "diagonal", "diag_embed":
-    "diagonal", "trace": "sum", "nansum": "sum", "logaddexp": "logsumexp", "median": "max", "quantile": "gather",
-    "amax_dim": "amax", "std_mean": "std", "var_mean": "var", "fmod": "remainder", "unfold": "as_strided",
-    "pixel_shuffle": "view", "unflatten": "view", "ravel": "view", "squeeze_dim": "squeeze", "softsign": "div",
-    "rot90": "flip", "fliplr": "flip", "flipud": "flip", "index_copy": "index_put", "index_fill": "masked_fill",
-    "take": "index", "linalg_norm": "norm", "vector_norm": "vector_norm", "linalg_inv": "inverse", "inv": "inverse",
-    "pinverse": "inverse", "slogdet": "det", "logdet": "det", "matrix_exp": "exp", "lerp_tensor": "lerp",
-    "threshold": "relu", "hardshrink": "relu", "softshrink": "relu", "tanhshrink": "tanh", "bmm_": "bmm",
-    "embedding_bag": "embedding", "nll_loss2d": "nll_loss", "smooth_l1": "smooth_l1_loss", "l1": "l1_loss",
+    "absolute": "abs", "arccos": "acos", "adaptive_avg_pool1d": "adaptive_avg_pool",
+    "adaptive_avg_pool2d": "adaptive_avg_pool", "adaptive_avg_pool3d": "adaptive_avg_pool", "addbmm": "addmm",
+    "addmv": "addmm", "unfold": "as_strided", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
+    "multi_head_attention_forward": "attention", "scaled_dot_product_attention": "attention",
+    "avg_pool1d": "avg_pool", "avg_pool2d": "avg_pool", "avg_pool3d": "avg_pool", "instance_norm": "batch_norm",
+    "binary_cross_entropy_with_logits": "bce_with_logits", "multilabel_soft_margin_loss": "bce_with_logits",
+    "column_stack": "cat", "concat": "cat", "concatenate": "cat", "dstack": "cat", "hstack": "cat", "vstack": "cat",
+    "clip": "clamp", "conv1d": "convolution", "conv2d": "convolution", "conv3d": "convolution",
+    "conv_transpose1d": "convolution", "conv_transpose2d": "convolution", "conv_transpose3d": "convolution",
+    "diag": "diagonal", "diag_embed": "diagonal", "divide": "div", "softsign": "div", "true_divide": "div",
+    "alpha_dropout": "dropout", "dropout1d": "dropout", "dropout2d": "dropout", "dropout3d": "dropout",
+    "bilinear": "einsum", "chain_matmul": "einsum", "cosine_similarity": "einsum", "ger": "einsum", "inner": "einsum",
+    "kron": "einsum", "multi_dot": "einsum", "tensordot": "einsum", "celu": "elu", "selu": "elu",
+    "cosine_embedding_loss": "embedding_loss", "gaussian_nll_loss": "embedding_loss",
+    "hinge_embedding_loss": "embedding_loss", "margin_ranking_loss": "embedding_loss",
+    "multi_margin_loss": "embedding_loss", "triplet_margin_loss": "embedding_loss", "exp2": "exp",
+    "broadcast_to": "expand", "expand_as": "expand", "fliplr": "flip", "flipud": "flip", "rot90": "flip",
+    "take_along_dim": "gather", "grid_sample": "grid_sampler", "hardsigmoid": "hardtanh", "relu6": "hardtanh",
+    "upsample": "interpolate", "inv": "inverse", "pinverse": "inverse", "irfft2": "irfft", "irfftn": "irfft",
+    "rrelu": "leaky_relu", "logit": "log", "index_fill": "masked_fill", "median": "max",
+    "adaptive_max_pool1d": "max_pool", "adaptive_max_pool2d": "max_pool", "adaptive_max_pool3d": "max_pool",
+    "max_pool1d": "max_pool", "max_pool2d": "max_pool", "max_pool3d": "max_pool", "poisson_nll_loss": "mse_loss",
+    "soft_margin_loss": "mse_loss", "multiply": "mul", "nanmean": "nansum", "negative": "neg", "movedim": "permute",
+    "imag": "real", "view_as_complex": "real", "view_as_real": "real", "tile": "repeat", "rfft2": "rfft",
+    "rfftn": "rfft", "logdet": "slogdet", "gumbel_softmax": "softmax", "softmin": "softmax", "std_mean": "std",
+    "subtract": "sub", "sum_to_size": "sum", "trace": "sum", "H": "t", "T": "t", "mT": "t",
+    "hardshrink": "threshold", "softshrink": "threshold", "bfloat16": "to_copy", "double": "to_copy",
+    "float": "to_copy", "half": "to_copy", "type_as": "to_copy", "swapaxes": "transpose", "var_mean": "var",
+    "pixel_shuffle": "view", "ravel": "view", "reshape_as": "view", "unflatten": "view", "view_as": "view",
 }  # fmt: skip
 """Functions whose node saves as another row says; the name of the node may differ in PyTorch."""
 
@@ -150,6 +159,8 @@ COMPOSED: dict[str, str] = {
     "layer_norm": "native_layer_norm(input, weight, bias)[0]",
     "normalize": "div(input, expand(clamp_min(vector_norm(input))))",
     "rtruediv": "mul(reciprocal(self), other)",
+    "tanhshrink": "sub(self, tanh(self))",
+    "pairwise_distance": "vector_norm(sub(x1, x2))",
 }
 """Functions that are several operations, as the expression that is recorded in the usual case: names are rows, `result[0]`
 is the first output."""
@@ -163,6 +174,7 @@ _SIGNATURES = {
     "normalize": "input",
     "matmul": "self other",
     "outer": "self other",
+    "pairwise_distance": "x1 x2",
 }
 
 FIRST = frozenset({"nll_loss"})
@@ -201,4 +213,4 @@ def composed(name: str) -> tuple[tuple[str, ...], ast.expr] | None:
 def row(name: str) -> Op | None:
     """The row of an operation, by the name that PyTorch's function or method has."""
     name = ALIASES.get(name, name)
-    return OPS.get(name) or _MORE.get(name)
+    return OPS.get(name) or MORE.get(name)

@@ -87,6 +87,10 @@ class Node:
                 return Refusal(kind, self, entry)
         return None
 
+    def may_refuse(self) -> bool:
+        """Whether it may have saved something that was changed since."""
+        return any(e[0] in self.unsure and e[3] is not None and e[3].count != e[4] for e in self.saved)
+
     def release(self, walk: Any) -> None:
         """A pass that retains nothing has walked it."""
         if self.freed_by is None or self.freed_by is MAYBE:

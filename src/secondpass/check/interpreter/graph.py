@@ -280,15 +280,19 @@ class Engine:
 
     def _walk(self, walk: lifecycle.Walk[GraphNode], order: Sequence[GraphNode]) -> lifecycle.Refusal | None:
         """Walks the nodes, and stops where one cannot give what it saved."""
-        sure = True
-        for node in order:
+        sure, doubt = True, len(order)
+        for position, node in enumerate(order):
             refused = node.refusal() if sure else None
             if refused is not None:
                 if refused.kind != "unknown":
+                    for late in order[doubt:]:
+                        late.freed_by = lifecycle.MAYBE if late.freed_by is walk else late.freed_by
                     return refused
                 sure = False  # whether the pass came further cannot be told
             if walk.retain is False and node.freed:
                 self.again = True
+            if node.unsure and node.may_refuse():
+                doubt = min(doubt, position)  # the pass fails here, or later
             walk.finish(node)
         return None
 

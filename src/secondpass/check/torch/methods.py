@@ -291,7 +291,10 @@ def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, A
     node = m.engine.node(f"{cls.name}Backward", certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
     text = ast.dump(found[0].node)
-    node.save(("saved_tensors",) if "save_for_backward" in text else ())
+    if "save_for_backward" in text:
+        # Which of its inputs it saves is for its code to say: any of them, perhaps.
+        node.save(("saved_tensors",), [("saved_tensors", t) for t in flat if isinstance(t, Tensor)])
+        node.unsure = frozenset({"saved_tensors"})
     made = Tensor(needs, node)
     returned = [n for n in ast.walk(found[0].node) if isinstance(n, ast.Return)]
     if returned and all(isinstance(r.value, ast.Tuple) for r in returned):

@@ -80,6 +80,7 @@ _MASKS = frozenset(
         "Fmax",
         "Fmin",
         "Gather",
+        "MaskedSelect",
     )
     for n in (0, 1)
 )

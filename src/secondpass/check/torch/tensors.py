@@ -266,7 +266,7 @@ def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
         slices.save(("fn",))  # the operation inside: even one that saved nothing cannot be walked again
         base.node, base.needs = slices, made.needs if base.needs is not True else True
     for view in store.views:
-        if view is not tensor and view is not base:
+        if view is not tensor and view is not base and view.leaf is None:
             # A view has the history of what it is a view of; PyTorch makes it anew when it is asked for.
             view.needs, view.node = None, base.node if base is not None else node
     if base is not None:

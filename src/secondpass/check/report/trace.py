@@ -31,7 +31,7 @@ def _bindings(engine: Engine) -> Iterator[Binding]:
         if seen.when not in other and seen.number in rooted:
             seen = dataclasses.replace(seen, terms=_terms(node))
         if bare and seen.when == last and seen.number not in walked[last]:
-            seen = dataclasses.replace(seen, leaves=_leaves(node, bare))
+            seen = dataclasses.replace(seen, leaves=_leaves(node, bare), single=_is_single(node) or None)
         yield seen
 
 
@@ -43,6 +43,32 @@ def _rooted(engine: Engine) -> set[int]:
         if any(n.leaf is not None or n.number in found for n in behind):
             found.add(node.number)
     return found
+
+
+_REDUCED = {"MeanBackward0", "SumBackward0", "ProdBackward0", "MaxBackward1", "MinBackward1"}
+_EACH = {
+    "AddBackward0",
+    "SubBackward0",
+    "RsubBackward1",
+    "MulBackward0",
+    "DivBackward0",
+    "NegBackward0",
+    "SqrtBackward0",
+}
+
+
+def _is_single(node: GraphNode) -> bool:
+    """Whether a tensor has one element for certain: a reduction to a number, or what is computed from such alone."""
+    todo, seen = [node], {node}
+    while todo:
+        here = todo.pop()
+        if here.name_ in _REDUCED:
+            continue
+        if here.name_ not in _EACH or not here.edges or here.maybe:
+            return False
+        todo += [n for n, _ in here.edges if n not in seen]
+        seen.update(n for n, _ in here.edges)
+    return True
 
 
 def _leaves(node: GraphNode, among: set[int]) -> tuple[int, ...]:

@@ -139,3 +139,25 @@ def test_why_of_what_is_no_report(tmp_path, text):
     done = call("--why", str(file))
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_message_of_pytorchs_is_a_key():
+    done = call(
+        "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors ..."
+    )
+    assert done.exit_code == 0
+    told = [row.split()[1] for row in done.stdout.splitlines() if row.startswith("SP")]
+    assert {"carried-state", "shared-forward", "repeated-backward"} <= set(told)
+    assert "needless-retain" not in told
+    assert call("element 0 of tensors does not require grad and does not have a grad_fn").stdout.startswith("# SP301")
+    assert {c["name"] for c in json.loads(call("--json", "has been modified by an inplace operation").stdout)} == {
+        "step-between",
+        "inplace-change",
+    }
+
+
+def test_an_unknown_code_is_not_taken_for_another():
+    done = call("SP999")
+    assert done.exit_code == 2
+    assert "Did you mean" not in done.stderr
+    assert "lists all" in done.stderr

@@ -6,7 +6,9 @@ A cause is a module with a `CODE`, a `TITLE`, its `REMEDIES` (kinds, best first)
 - `explain(meeting) -> Finding`: for passes that met freed history. Which cause a meeting has, the table of `rules` decides.
 - `diagnose(trace) -> findings`: for everything else.
 
-A cause that says the same as another, better, names it in `TELLS_FOR`: where both point at one thing, the other is silent.
+Where PyTorch raises something, `MESSAGES` has the words of its message by which people look it up (those that `explain` a
+meeting share theirs). A cause that says the same as another, better, names it in `TELLS_FOR`: where both point at one
+thing, the other is silent.
 
 The name of the cause is the name of the file. Nothing here imports torch.
 """
@@ -25,8 +27,9 @@ from .facts.meeting import meetings
 from .rules import decide
 from .swallowed_error import swallowed
 
-__all__ = ["CAUSES", "Cause", "diagnose", "find", "merged"]
+__all__ = ["CAUSES", "Cause", "behind", "diagnose", "find", "merged"]
 
+_SECOND = ("backward through the graph a second time", "access saved tensors after they have already been freed")
 _CAUGHT = 32
 """How many caught failures are explained; a program that catches one at every step has one cause, not thousands."""
 
@@ -71,6 +74,12 @@ class Cause:
         return bool(getattr(self.module, "CHANGES_NOTHING", False))
 
     @property
+    def messages(self) -> tuple[str, ...]:
+        """Words of PyTorch's own messages behind which this cause may stand."""
+        found: tuple[str, ...] = getattr(self.module, "MESSAGES", _SECOND if hasattr(self.module, "explain") else ())
+        return found
+
+    @property
     def fewer_steps(self) -> bool:
         """Whether the right repair leaves steps out."""
         return bool(getattr(self.module, "FEWER_STEPS", False))
@@ -99,6 +108,13 @@ def find(word: str) -> Cause | None:
     """The cause with a name or a code."""
     key = word.strip().lower().replace("_", "-")
     return next((c for c in _all().values() if key in (c.name, c.code.lower())), None)
+
+
+def behind(message: str) -> list[Cause]:
+    """The causes that a message of PyTorch's, or a good part of one, may stand for."""
+    text = " ".join(message.lower().split())
+    words = [(c, " ".join(m.lower().split())) for c in _all().values() for m in c.messages]
+    return list({c.code: c for c, m in words if m in text or (len(text) > 10 and text in m)}.values())
 
 
 def diagnose(trace: Trace) -> tuple[Finding, ...]:

@@ -78,6 +78,7 @@ from .facts.change import Change, changes
 
 CODE = "SP202"
 TITLE = "a tensor that a backward needs is changed in place"
+MESSAGES = ("modified by an inplace operation",)
 REMEDIES = ("clone",)
 INSTEAD = "`retain_graph=True` does not help: the buffer is there, but changed."
 CAUSED_BY = ("retain-graph",)

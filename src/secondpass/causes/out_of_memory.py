@@ -72,6 +72,7 @@ from ._finding import pass_evidence, quoted, remedy, size
 
 CODE = "SP506"
 TITLE = "memory ran out while graphs were alive"
+MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
 REMEDIES = ("item", "detach", "drop-retain", "other", "keep")
 TRIED = ("item", "detach", "drop-retain")
 

@@ -79,6 +79,7 @@ from .facts.reduction import covering, modules_of, open_pass
 
 CODE = "SP503"
 TITLE = "DistributedDataParallel is handed one parameter's gradient twice"
+MESSAGES = ("Expected to mark a variable ready only once",)
 REMEDIES = ("combine-losses", "other")
 INSTEAD = "`find_unused_parameters=True` silences the error, and the second pass is then silently not averaged."
 

@@ -88,6 +88,7 @@ from .facts.lines import root_text
 
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
+MESSAGES = ("modified by an inplace operation",)
 REMEDIES = ("reorder", "recompute")
 INSTEAD = "`retain_graph=True` does not help: the buffers are there, but changed."
 CAUSED_BY = ("reorder", "retain-graph")

@@ -83,6 +83,7 @@ from .ready_twice import listed
 
 CODE = "SP504"
 TITLE = "DistributedDataParallel waits for gradients that the last pass did not give"
+MESSAGES = ("Expected to have finished reduction in the prior iteration",)
 REMEDIES = ("keep-history", "other")
 
 _SHOWN = 4

@@ -34,11 +34,12 @@ _INDENT = " " * 29
 )
 @click.argument("cause", required=False)
 def command(cause: str | None, as_json: bool, why: str | None) -> None:
-    """Print the page of CAUSE, given by name or by code; without CAUSE, list all of them.
+    """Print the page of CAUSE, given by name, by code, or by PyTorch's own message; without CAUSE, list all of them.
 
     \b
     secondpass explain carried-state
     secondpass explain SP103
+    secondpass explain "Trying to backward through the graph a second time"
     secondpass explain
     secondpass explain --why report.json
     """
@@ -54,6 +55,11 @@ def command(cause: str | None, as_json: bool, why: str | None) -> None:
         click.echo(text)
         return
     found = find(cause)
+    several = causes.behind(cause) if found is None else []
+    if len(several) > 1:
+        click.echo(json.dumps([_plain(c) for c in several], indent=2) if as_json else _one_of(several))
+        return
+    found = found or next(iter(several), None)
     if found is None:
         click.echo(f"secondpass: {_unknown(cause)}", err=True)
         raise SystemExit(2)
@@ -111,6 +117,14 @@ def _value(value: Any) -> str:
     )
 
 
+def _one_of(several: list[Cause]) -> str:
+    return (
+        "PyTorch says this for several reasons. `secondpass run PROGRAM` tells which one\n"
+        "it is, with the lines and the name; `secondpass check PROGRAM` looks for it by\n"
+        "reading the code.\n\n" + _listed(several)
+    )
+
+
 def _plain(cause: Cause) -> dict[str, Any]:
     return {"code": cause.code, "name": cause.name, "title": cause.title, "remedies": list(cause.remedies)}
 
@@ -132,7 +146,9 @@ def _unknown(word: str) -> str:
     key = word.strip().lower().replace("_", "-")
     words = {w: c for c in causes.CAUSES.values() for w in (*c.name.split("-"), c.name, c.code.lower())}
     containing = [c for c in causes.CAUSES.values() if len(key) > 2 and key in c.name]
-    near = [words[w] for w in difflib.get_close_matches(key, words, n=5)]
+    # A code that has other digits is another cause; one with a digit too many may be a slip.
+    alike = 0.85 if key[-1:].isdigit() else 0.6
+    near = [words[w] for w in difflib.get_close_matches(key, words, n=5, cutoff=alike)]
     meant = list(dict.fromkeys(f"{c.name} ({c.code})" for c in containing or near))[:3]
     hint = f"Did you mean {' or '.join(meant)}?" if meant else "`secondpass explain` lists all of them."
     return f"no cause is called {word!r}. {hint}"

@@ -48,7 +48,7 @@ def test_findings_are_printed_and_exit_with_one(project: Path) -> None:
     result = check("train.py")
     assert result.exit_code == 1
     assert "SP103 carried-state" in result.stdout
-    assert "Found 1 fault." in result.stderr
+    assert "Found 1 fault, 1 fixable with --fix." in result.stderr
 
 
 def test_nothing_found_exits_with_zero(project: Path) -> None:
@@ -260,3 +260,50 @@ def test_notebooks_are_read_cell_by_cell(project: Path) -> None:
     (project / "train.ipynb").write_text(json.dumps({"cells": cells}))
     result = check("--output-format", "concise", ".")
     assert result.stdout.startswith("train.ipynb:cell 3:11: SP103")
+
+
+def test_the_last_line_says_what_was_read_and_what_can_be_fixed(project: Path) -> None:
+    (project / "plain.py").write_text("print(1)\n")
+    assert "of 1 file, 0 files hold training code" in check("plain.py", "--no-cache").output
+    assert "Found 1 fault, 1 fixable with --fix." in check("train.py", "--no-cache").output
+
+
+def test_unknown_codes_are_told(project: Path) -> None:
+    assert check("--select", "SP999").exit_code == 2
+    (project / "pyproject.toml").write_text('[tool.secondpass]\nignore = ["SP888"]\n')
+    refused = check("train.py")
+    assert refused.exit_code == 2 and "SP888" in refused.output
+    (project / "pyproject.toml").unlink()
+    (project / "train.py").write_text(FAULTY.replace("loss.backward()", "loss.backward()  # noqa: SP777"))
+    told = check("train.py", "--no-cache")
+    assert told.exit_code == 1 and "`# noqa: SP777` silences nothing" in told.output
+
+
+def test_a_fault_is_told_when_the_program_that_reaches_it_is_named(project: Path) -> None:
+    body = "".join(f"    {line}\n" for line in FAULTY.splitlines()[3:])
+    (project / "library.py").write_text("import torch\nfrom torch import nn\n\n\ndef train():\n" + body)
+    (project / "main.py").write_text("from library import train\n\ntrain()\n")
+    told = check("main.py", "--no-cache", "--output-format", "concise")
+    assert told.exit_code == 1 and told.output.startswith("library.py:13: SP103")
+    (project / "other.py").write_text("import json\n\nprint(json.dumps({}))\n")
+    assert check("other.py", "--no-cache").exit_code == 0
+
+
+def test_standard_input(project: Path) -> None:
+    def read(*args: str) -> Result:
+        return CliRunner().invoke(command, ["-", "--output-format", "concise", *args], input=FAULTY)
+
+    assert read().output.startswith("stdin.py:11: SP103")
+    assert read("--stdin-filename", "here/a.py").output.startswith("here/a.py:11: SP103")
+    assert read("--fix").exit_code == 2
+    assert read("train.py").exit_code == 2
+    assert check("train.py", "--stdin-filename", "a.py").exit_code == 2
+
+
+def test_notebooks_are_not_fixed_and_that_is_said(project: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": FAULTY}
+    book = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    (project / "book.ipynb").write_text(book)
+    told = check("book.ipynb", "--fix", "--no-cache")
+    assert told.exit_code == 1 and "Notebooks are not fixed" in told.output
+    assert (project / "book.ipynb").read_text() == book

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .cache import Cache, digest
 from .files.collect import shown_name
-from .files.glance import survey
+from .files.glance import leads_to_training, survey
 from .files.project import Project
 from .report.outcome import Called, Outcome
 from .settings import Settings
@@ -83,31 +83,43 @@ def _read(project: Project, names: list[str], called: Called | None, limit: floa
     return read_programs(project, names, limit) if called is None else read_functions(project, names, called, limit)
 
 
-def read_all(projects: dict[str, list[str]], settings: Settings, texts: Mapping[str, str]) -> tuple[Outcome, int]:
-    """Reads all projects; returns what came of it and how many files were interpreted."""
+def read_all(
+    projects: dict[str, list[str]], settings: Settings, texts: Mapping[str, str], named: Collection[str] = ()
+) -> tuple[Outcome, int]:
+    """Reads all projects; returns what came of it and how many files were interpreted. `named` files are programs if they
+    lead to training, in whichever file that is."""
     outcome, count = Outcome(), 0
     pool = _Pool(settings)
     try:
         for root, files in projects.items():
-            count += _project(pool, root, files, settings, texts, outcome)
+            count += _project(pool, root, files, settings, texts, outcome, named)
     finally:
         pool.close()
     return outcome, count
 
 
 def _project(
-    pool: _Pool, root: str, files: list[str], settings: Settings, texts: Mapping[str, str], outcome: Outcome
+    pool: _Pool,
+    root: str,
+    files: list[str],
+    settings: Settings,
+    texts: Mapping[str, str],
+    outcome: Outcome,
+    named: Collection[str],
 ) -> int:
     project = Project(Path(root), shown_name, texts)
     names = [project.add(file) for file in files]
     cache = Cache(settings.cache, project, names)
     found = survey(names, cache.glance)
     whole = Outcome()
-    _pass(pool, project, cache, found.programs, None, whole)
+    known = {*found.programs, *found.trains}
+    asked = [n for f, n in zip(files, names, strict=True) if f in named and n not in known]
+    programs = [*found.programs, *(n for n in asked if leads_to_training(project, n))]
+    _pass(pool, project, cache, programs, None, whole)
     _pass(pool, project, cache, found.trains, whole.called, whole)
     cache.save()
     outcome.add(whole)
-    return len(found.programs)
+    return len({*programs, *found.trains})
 
 
 def _pass(pool: _Pool, project: Project, cache: Cache, names: list[str], called: Called | None, whole: Outcome) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,20 @@ class Check:
         """What is wrong with the call, in one line."""
         settings = self.settings()
         for word in (*settings.select, *settings.ignore):
-            from ..causes import find
+            from ..causes import CAUSES, find
 
-            if word.upper() != "ALL" and not word.upper().startswith("SP") and find(word) is None:
+            known = [c.code for c in CAUSES.values()]
+            if word.upper() != "ALL" and find(word) is None and not any(c.startswith(word.upper()) for c in known):
                 return f"{word!r} is neither a code nor a cause (codes look like SP103, causes like carried-state)"
         if self.options["update_baseline"] and not self.baseline:
             return "--update-baseline needs --baseline FILE (or `baseline` under [tool.secondpass])"
-        missing = [p for p in self.paths if not Path(p).exists()]
+        if "-" in self.paths and len(self.paths) > 1:
+            return "- (standard input) stands alone: no other paths beside it"
+        if "-" in self.paths and (self.options["fix"] or self.options["diff"] or self.options["watch"]):
+            return "standard input cannot be fixed or watched: name a file"
+        if self.options["stdin_filename"] and "-" not in self.paths:
+            return "--stdin-filename goes with - (standard input)"
+        missing = [p for p in self.paths if p != "-" and not Path(p).exists()]
         return f"{missing[0]}: no such file or folder" if missing else ""
 
     def _refuse(self, reason: str) -> int:
@@ -81,7 +89,11 @@ class Check:
 
     def once(self) -> int:
         """One reading."""
-        report = read(self.paths, self.settings())
+        if self.paths == ["-"]:
+            name = self.options["stdin_filename"] or "stdin.py"
+            report = read([name], replace(self.settings(), cache=None), {name: sys.stdin.read()})
+        else:
+            report = read(self.paths, self.settings())
         if self.options["evidence"]:
             from ..check.report.evidence import weigh
 
@@ -124,7 +136,7 @@ class Check:
                 print(f"note: {note}", file=sys.stderr)
             count = len(report.findings)
             if not self.options["statistics"] and (count or self.format == "full"):
-                print(f"Found {count} fault{'s' * (count != 1)}." if count else "All checks passed.", file=sys.stderr)
+                print(_summary(report), file=sys.stderr)
 
     def _text(self, report: Report) -> str:
         from importlib import import_module
@@ -158,3 +170,15 @@ def _width() -> int:
     import shutil
 
     return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
+
+
+def _summary(report: Report) -> str:
+    """The last line: how many faults, how many of them `--fix` repairs, or that nothing was there to be read."""
+    count = len(report.findings)
+    if count:
+        fixable = sum(any(r.safe and r.edits for r in f.remedies[:1]) for f in report.findings)
+        return f"Found {count} fault{'s' * (count != 1)}" + (f", {fixable} fixable with --fix." if fixable else ".")
+    if not report.program.get("read"):
+        files = report.program.get("files", 0)
+        return f"All checks passed: of {files} file{'s' * (files != 1)}, 0 files hold training code."
+    return "All checks passed."

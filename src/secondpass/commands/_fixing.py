@@ -65,6 +65,9 @@ def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, w
         if not done or not write:
             break
         report = read(paths, settings)
+    books = sum(f.failed is not None and f.failed.file.endswith(".ipynb") for f in report.findings)
+    if books:
+        print(f"Notebooks are not fixed: {books} of these stand in one.", file=sys.stderr)
     if fixed and write:
         print(f"Fixed {fixed} fault{'s' * (fixed != 1)}.", file=sys.stderr)
     return report

@@ -42,11 +42,15 @@ FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif")
 @click.option("--no-cache", is_flag=True, help="Read everything anew.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Read files that .gitignore leaves out, too.")
 @click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Number of processes (default: one per core).")
+@click.option(
+    "--stdin-filename", type=click.Path(dir_okay=False), metavar="FILE", help="The name of what - reads: for editors."
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but findings.")
 def command(paths: tuple[str, ...], **options: object) -> None:
     """Read training code and report the faults that `run` would explain, without running it.
 
-    PATHS are files, notebooks and folders (default: the current folder). Nothing is imported or executed, and torch
+    PATHS are files, notebooks and folders (default: the current folder), or - for standard input. A file that is named is
+    read with what it imports, and a fault is told in whichever file it lies. Nothing is imported or executed, and torch
     need not be installed. A finding is reported only when every way through the code that comes past it has it. Exit
     status: 0 nothing found, 1 findings, 2 a wrong call.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from .project import Project
 
-__all__ = ["Glance", "Survey", "glance", "survey"]
+__all__ = ["Glance", "Survey", "glance", "leads_to_training", "survey"]
 
 Glance = tuple[bool, bool, list[str]]
 """Whether a file trains anything, whether it may be a program, and the files of the project that it imports."""
@@ -87,6 +87,35 @@ def glance(project: Project, file: str, data: bytes, stems: set[bytes]) -> Glanc
         for found in _IMPORT.finditer(data):
             targets.update(dict.fromkeys(_targets(project, file, found, stems)))
     return is_training(data), is_program(project, file, data), list(targets)
+
+
+_MOST = 200
+"""Files that are looked at to find out whether a named one leads to training."""
+
+
+class _Every(set[bytes]):
+    """Any name may be that of a file."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def leads_to_training(project: Project, file: str) -> bool:
+    """Whether a file, or one that it imports, may hold training code."""
+    todo, seen = [file], {file}
+    while todo and len(seen) < _MOST:
+        here = todo.pop()
+        data = project.content(here)
+        if data is None:
+            continue
+        if is_training(data):
+            return True
+        if not here.endswith(".ipynb") and b"import" in data:
+            for found in _IMPORT.finditer(data):
+                new = [t for t in _targets(project, here, found, _Every()) if t not in seen]
+                seen.update(new)
+                todo += new
+    return False
 
 
 def is_program(project: Project, file: str, data: bytes) -> bool:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...record import Finding
 
-__all__ = ["is_silenced", "wanted"]
+__all__ = ["is_silenced", "unknown_codes", "wanted"]
 
 _COMMENT = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
 _WHOLE = re.compile(
@@ -22,6 +22,17 @@ def _covers(match: re.Match[str], code: str) -> bool:
     if not listed:
         return True
     return any(code.startswith(c.upper()) for c in re.findall(r"[A-Za-z]+[0-9]*", listed))
+
+
+def unknown_codes(text: str, known: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """(line, code) of the codes of ours in `# noqa` comments that begin no code that there is."""
+    if "noqa" not in text.lower():
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        for found in _COMMENT.finditer(line):
+            for code in re.findall(r"[A-Za-z]+[0-9]*", (found.group("codes") or "")):
+                if re.fullmatch(r"SP[0-9]+", code.upper()) and not any(c.startswith(code.upper()) for c in known):
+                    yield number, code
 
 
 def is_silenced(finding: Finding, text: str) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -16,8 +17,9 @@ from ..check import Settings, read
 from ..record import Edit, Finding, Place, Remedy
 from ..remedies import attach
 
-__all__ = ["make_server"]
+__all__ = ["fix_all", "is_whole", "make_server"]
 
+_FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.secondpass"
 _PLACES = (("built", "built here"), ("freed", "freed or changed here"), ("used", "needed again here"))
 
 
@@ -51,11 +53,17 @@ def make_server() -> LanguageServer:
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
 
     @server.feature(
-        lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.SourceFixAll]),
     )
     def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         lines = range(params.range.start.line, params.range.end.line + 1)
         found = server.findings.get(params.text_document.uri, [])
+        if params.context.only:
+            if any(str(_FIX_ALL).startswith(_kind(only)) for only in params.context.only):
+                return fix_all(found)
+            if not any(_kind(only) == "quickfix" for only in params.context.only):
+                return []
         return [a for f in found if f.failed is not None and f.failed.line - 1 in lines for a in _actions(server, f)]
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
@@ -68,6 +76,42 @@ def make_server() -> LanguageServer:
     return server
 
 
+def fix_all(findings: list[Finding]) -> list[lsp.CodeAction]:
+    """The safe edits of all findings as one action; of two that touch the same lines, the first."""
+    changes: dict[str, Any] = {}
+    taken: set[tuple[str, int]] = set()
+    for finding in findings:
+        remedy = next((r for r in finding.remedies if r.edits and r.safe), None)
+        if remedy is None:
+            continue
+        lines = {(e.file, n) for e in remedy.edits for n in range(e.line, e.line + max(1, len(e.old.split("\n"))))}
+        if lines & taken:
+            continue
+        taken |= lines
+        for uri, edits in _changes(remedy).items():
+            changes.setdefault(uri, []).extend(edits)
+    if not changes:
+        return []
+    return [
+        lsp.CodeAction(
+            title="secondpass: make all safe repairs", kind=_FIX_ALL, edit=lsp.WorkspaceEdit(changes=changes)
+        )
+    ]
+
+
+def _kind(kind: lsp.CodeActionKind | str) -> str:
+    return str(kind.value) if isinstance(kind, lsp.CodeActionKind) else kind
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be read. While a line is being typed it mostly cannot: then what was found before stays."""
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
 def _path(uri: str) -> str:
     return unquote(urlparse(uri).path)
 
@@ -76,6 +120,8 @@ def _check(server: _Server, uri: str) -> None:
     path = _path(uri)
     document = server.workspace.get_text_document(uri)
     text = document.source
+    if uri in server.findings and not is_whole(text):
+        return
     report = read([path], Settings(jobs=1), texts={path: text})
     found = []
     for finding in report.findings:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The language server, asked as an editor asks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from lsprotocol import types as lsp
+
+from secondpass.commands._server import make_server
+
+FAULTY = (Path(__file__).parents[2] / "examples" / "carried_state.py").read_text(encoding="utf-8")
+
+
+class Editor:
+    """What the server sees of an editor: the text of one document, and what is published."""
+
+    def __init__(self, file: Path) -> None:
+        self.uri, self.text = file.as_uri(), ""
+        self.server: Any = make_server()
+        self.features = self.server.protocol.fm.features
+        self.published: list[list[lsp.Diagnostic]] = []
+        workspace = SimpleNamespace(get_text_document=lambda uri: SimpleNamespace(source=self.text))
+        self.server.protocol._workspace = workspace
+        self.server.text_document_publish_diagnostics = lambda params: self.published.append(list(params.diagnostics))
+
+    def type(self, text: str) -> None:
+        self.text = text
+        document = lsp.VersionedTextDocumentIdentifier(version=1, uri=self.uri)
+        self.features[lsp.TEXT_DOCUMENT_DID_CHANGE](lsp.DidChangeTextDocumentParams(document, []))
+
+    def actions(self, line: int, only: list[Any] | None = None) -> list[lsp.CodeAction]:
+        here = lsp.Range(lsp.Position(line, 0), lsp.Position(line, 0))
+        context = lsp.CodeActionContext([], only=only)
+        params = lsp.CodeActionParams(lsp.TextDocumentIdentifier(self.uri), here, context)
+        found: list[lsp.CodeAction] = self.features[lsp.TEXT_DOCUMENT_CODE_ACTION](params)
+        return found
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Editor:
+    file = tmp_path / "train.py"
+    file.write_text(FAULTY, encoding="utf-8")
+    return Editor(file)
+
+
+def test_diagnostics_stay_while_a_line_is_being_typed(editor: Editor) -> None:
+    editor.type(FAULTY)
+    assert [d.code for d in editor.published[-1]] == ["SP103"]
+    editor.type(FAULTY + "print(")
+    assert len(editor.published) == 1, "nothing was published, so the editor keeps what it has"
+    editor.type("x = 1\n")
+    assert editor.published[-1] == []
+
+
+def test_all_safe_repairs_at_once(editor: Editor) -> None:
+    editor.type(FAULTY)
+    line = editor.published[-1][0].range.start.line
+    assert {a.kind for a in editor.actions(line)} == {lsp.CodeActionKind.QuickFix}
+    for only in ([lsp.CodeActionKind.SourceFixAll], ["source.fixAll.secondpass"], ["source"]):
+        (action,) = editor.actions(0, only)
+        assert action.edit is not None and action.edit.changes is not None
+        (edits,) = action.edit.changes.values()
+        assert any("detach()" in edit.new_text for edit in edits)
+    assert editor.actions(line, [lsp.CodeActionKind.RefactorExtract]) == []

@@ -32,7 +32,7 @@ FAULTS = {
             self.h = self.cell(x, self.h)  # built
             return mse_loss(self.head(self.h), y)
         """,
-        r"\+ +(self|model|net)\.h = (self|model|net)\.h\.detach\(\)",
+        r"\+ +(self|net(\._forward_module)?)\.h = (self|net(\._forward_module)?)\.h\.detach\(\)",
     ),
     "stored-history": (
         "bank",

@@ -103,7 +103,7 @@ def test_is_told(host: str, fault: str, plugin: bool, folder: Path) -> None:
     found = re.findall(r"^(SP\d+) ([a-z-]+):", said, re.MULTILINE)
     assert found == [(CODES[fault], fault)], said[-3000:]
     headline, _, rest = said.partition(f"{CODES[fault]} {fault}:")[2].partition("\n\n")
-    assert not carrier or re.search(rf"`(\w+\.)?{carrier}\b", headline), said[-3000:]
+    assert not carrier or re.search(rf"`([\w.]+\.)?{carrier}\b", headline), said[-3000:]
     excerpt = rest.partition("passes  ")[0] if "passes  " in rest else rest.partition("seen  ")[0]
     shown = {int(n) for n in re.findall(r"^ +(\d+) \| ", excerpt, re.MULTILINE)}
     wanted = {k for k, line in enumerate(text.splitlines(), 1) if re.search(r"# (built|freed|changed|failed)", line)}

@@ -82,7 +82,7 @@ def test_a_program_that_does_not_fail(folder: Path) -> None:
 def test_a_program_that_fails_for_another_reason(folder: Path) -> None:
     (folder / "main.py").write_text("import torch\nraise ValueError('no data')\n")
     status, said = fix("main.py")
-    assert (status, said) == (1, "The program fails, but not because of its graph: ValueError: no data\n")
+    assert (status, said) == (1, "The program fails, but not because of its graph: ValueError: no data (main.py:2)\n")
 
 
 def test_a_program_that_wants_input(folder: Path) -> None:

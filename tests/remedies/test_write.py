@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from secondpass.remedies import _write
+from secondpass.remedies.edit import write as _write
 from secondpass.remedies.edit.write import UNDO, Refused, undo, write
 
 

@@ -10,7 +10,7 @@ import click
 
 from ..record import Finding, Remedy, Report
 from ..remedies.edit.write import UNDO, Refused, undo, write
-from ..remedies.prove.rounds import ROUNDS, Repair, Round
+from ..remedies.prove.rounds import ROUNDS, Options, Repair, Round
 from ..remedies.prove.run import Command
 
 __all__ = ["Screen", "undo_last"]
@@ -59,12 +59,20 @@ class Screen:
         if json_file:
             self._json(course, command, json_file)
         if not course.rounds:
+            if course.interrupted:
+                self.say("Stopped before anything was found.")
+                return 130
             return self._nothing(course)
         for number, one in enumerate(course.rounds, 1):
             self._round(number, one)
+        if course.spent:
+            self.say(f"{course.runs} runs were made; --runs N allows more.")
+        if course.interrupted:
+            self.say("Stopped; nothing was changed." if not course.new else "Stopped; what was proven until then:")
         if not course.new:
-            self.say("No remedy could be proven. Nothing was changed.")
-            return 1
+            if not course.interrupted:
+                self.say("No remedy could be proven. Nothing was changed.")
+            return 130 if course.interrupted else 1
         if self.diff_only:
             click.echo(course.diff, nl=False)
         elif len([r for r in course.rounds if r.chosen]) > 1:
@@ -102,7 +110,7 @@ class Screen:
             self.say(f"The program could not be watched: {first.last_words}")
             return 1
         if first.outcome == "failed":
-            self.say(f"The program fails, but not because of its graph: {first.last_words}")
+            self.say(f"The program fails, but not because of its graph: {first.last_words}{first.where}")
             if "EOFError" in first.stderr:
                 self.say(
                     "It reads from standard input, which is empty here: give it its input by a file or an argument."
@@ -118,7 +126,8 @@ class Screen:
         )
         self.say(f"  {finding.message}")
         if not one.tried:
-            self.say("  no remedy could be written as a patch\n")
+            self.say("  no remedy could be written as a patch")
+            self._by_hand(finding)
             return
         for verdict in one.tried:
             mark = "->" if verdict is one.chosen else "  "
@@ -126,10 +135,30 @@ class Screen:
             self.say(f"     {verdict.proof.status}: {verdict.proof.detail}")
             if verdict.proof.status == "not run" and one.chosen is None:
                 self.say(f"\n{verdict.remedy.diff}")
+        if one.chosen is None:
+            self._by_hand(finding)
         if one.chosen:
             remedy = one.chosen.remedy
             self.say(f"\n{remedy.diff}")
             self.say(f"{'safe' if remedy.safe else 'look at it'}: {remedy.why}\n")
+
+    def _by_hand(self, finding: Finding) -> None:
+        """What would be right, for whoever writes it: the best kind, and no weaker one."""
+        for way in finding.remedies[:1]:
+            at = f" ({way.place})" if way.place else ""
+            self.say(f"  by hand: {way.title}{at}")
+            if way.why:
+                self.say(f"     {way.why}")
+        self.say()
+
+    def begin(self, command: Command, options: Options) -> None:
+        """Before anything runs: what will be run, where, how often, and for how long at most."""
+        if self.live and not self.diff_only:
+            click.echo(
+                f"Runs {command.program} in copies of {command.root}: as it is, then with one remedy after the other; "
+                f"at most {options.runs} runs of {options.timeout:.0f} s each. Nothing is changed without --write.",
+                err=True,
+            )
 
     def _json(self, course: Repair, command: Command, file: str) -> None:
         first = course.first.report or Report()

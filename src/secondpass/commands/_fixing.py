@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import os
+import io
 import sys
-import tempfile
+import tokenize
 from pathlib import Path
 
 from ..check import Settings, read
@@ -42,9 +42,10 @@ def _attached(attach, finding: Finding, sources: dict[str, str]) -> Finding:  # 
 
 def _read(file: str) -> str | None:
     try:
-        with open(file, encoding="utf-8", newline="") as opened:
-            return opened.read()
-    except (OSError, UnicodeDecodeError):
+        data = Path(file).read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (OSError, UnicodeDecodeError, SyntaxError, LookupError):
         return None
 
 
@@ -59,8 +60,10 @@ def chosen(finding: Finding, unsafe: bool) -> tuple[Edit, ...]:
 def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, write: bool) -> Report:
     """Applies fixes (or prints them as a diff) and returns what is left to report."""
     fixed = 0
+    since: dict[Path, bytes] = {}
+    refused: set[str] = set()
     for _ in range(ROUNDS):
-        done = _round(report, unsafe, write)
+        done = _round(report, unsafe, write, since, refused)
         fixed += done
         if not done or not write:
             break
@@ -69,12 +72,15 @@ def fix(report: Report, paths: list[str], settings: Settings, *, unsafe: bool, w
     if books:
         print(f"Notebooks are not fixed: {books} of these stand in one.", file=sys.stderr)
     if fixed and write:
-        print(f"Fixed {fixed} fault{'s' * (fixed != 1)}.", file=sys.stderr)
+        taken_back = "`secondpass fix --undo` takes it back"
+        print(f"Fixed {fixed} fault{'s' * (fixed != 1)}; {taken_back}.", file=sys.stderr)
     return report
 
 
-def _round(report: Report, unsafe: bool, write: bool) -> int:
+def _round(report: Report, unsafe: bool, write: bool, since: dict[Path, bytes], refused: set[str]) -> int:
     from ..remedies.edit.patch import apply_edits, diff_of
+    from ..remedies.edit.write import Refused
+    from ..remedies.edit.write import write as write_files
 
     texts: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -84,36 +90,32 @@ def _round(report: Report, unsafe: bool, write: bool) -> int:
         edits = chosen(finding, unsafe)
         files = {e.file for e in edits}
         # One fix per file and round: a second one was made for text that the first has changed.
-        if not edits or files & touched or not all(_below(f) for f in files):
+        if not edits or files & touched:
             continue
         try:
-            for file in files:
-                text = _read(file)
-                if text is None:
-                    raise ValueError(f"{file} cannot be read")
-                before[file] = text
-                texts[file] = apply_edits(text, [e for e in edits if e.file == file])
+            old = {file: _known(file) for file in files}
+            new = {file: apply_edits(old[file], [e for e in edits if e.file == file]) for file in files}
         except ValueError:
             continue
         touched |= files
+        if write:
+            try:
+                write_files(Path.cwd(), old, new, since)
+            except Refused as reason:
+                if str(reason) not in refused:
+                    print(f"secondpass check --fix: {reason}. The patch:\n{diff_of(old, new)}", file=sys.stderr)
+                refused.add(str(reason))
+                continue
+        before |= old
+        texts |= new
         done += 1
     if not write and texts:
         print(diff_of(before, texts), end="")
-    elif texts:
-        for file, text in texts.items():
-            _write(file, text)
     return done
 
 
-def _below(file: str) -> bool:
-    """Only files below the working directory are changed."""
-    return Path(file).resolve().is_relative_to(Path.cwd().resolve())
-
-
-def _write(file: str, text: str) -> None:
-    path = Path(file)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".secondpass")
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as opened:
-        opened.write(text)
-    os.chmod(name, path.stat().st_mode)
-    os.replace(name, path)
+def _known(file: str) -> str:
+    text = _read(file)
+    if text is None:
+        raise ValueError(f"{file} cannot be read")
+    return text

@@ -28,6 +28,9 @@ __all__ = ["command"]
 @click.option(
     "--timeout", type=click.FloatRange(1), default=600.0, show_default=True, metavar="S", help="Seconds for one run."
 )
+@click.option(
+    "--runs", type=click.IntRange(2), default=16, show_default=True, metavar="N", help="Runs in all, at most."
+)
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -40,14 +43,15 @@ def command(
     interactive: bool,
     until: int | None,
     timeout: float,
+    runs: int,
     as_module: bool,
     program: str | None,
     arguments: tuple[str, ...],
 ) -> None:
     """Run PROGRAM with its ARGUMENTS, find what is wrong with its graph, repair it, and prove the repair.
 
-    Every remedy is tried in a copy of the program's folder, in a fresh process. What is refuted is dropped; what is
-    proven is shown with its proof. Nothing is changed without --write.
+    Every remedy is tried in a copy of the program's folder, in a process of its own. What is refuted is dropped; what is
+    proven is shown with its proof. Nothing is changed without --write. Ctrl-C shows what was found until then.
 
     \b
     secondpass fix train.py --epochs 1
@@ -66,8 +70,9 @@ def command(
     if not as_module and not Path(program).is_file():
         raise click.UsageError(f"no such program: {program}")
     screen = Screen(diff_only)
-    options = Options(until or 0, timeout, unsafe, screen.choose if interactive else None, screen.progress)
+    options = Options(until or 0, timeout, unsafe, screen.choose if interactive else None, screen.progress, runs)
     what = Command(program, arguments, as_module, Path.cwd())
+    screen.begin(what, options)
     course = repair(what, options)
     screen.clear()
     raise SystemExit(screen.show(course, what, write=write, json_file=json_file))

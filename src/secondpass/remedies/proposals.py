@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..causes import find
-from ..record import Finding, Remedy
+from ..record import Edit, Finding, Remedy
 from .edit.patch import diff_of, edits_of
 from .find.project import Project
 from .rewrite.cached import uncached
@@ -103,6 +103,23 @@ def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy
             yield found
 
 
+def _within_one_function(texts: dict[str, str], edits: tuple[Edit, ...]) -> bool:
+    """Whether all that changes stands in one function; an import that is added does not count."""
+    found = set()
+    for edit in edits:
+        if not edit.old and edit.new.startswith("import "):
+            continue
+        spans = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in ast.walk(ast.parse(texts[edit.file]))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        last = edit.line + edit.old.count("\n") if edit.old else edit.line
+        around = [span for span in spans if span[0] <= edit.line and last <= span[1] + (not edit.old)]
+        found.add((edit.file, max(around, default=(0, 0))))
+    return len(found) <= 1
+
+
 def _written(way: Way, remedy: Remedy, sure: bool) -> Remedy | None:
     try:
         new = way.patch.result()
@@ -120,7 +137,7 @@ def _written(way: Way, remedy: Remedy, sure: bool) -> Remedy | None:
     return dataclasses.replace(
         remedy,
         title=way.title or remedy.title,
-        safe=way.safe and sure,
+        safe=way.safe and sure and _within_one_function(old, edits),
         why=way.why,
         edits=edits,
         diff=diff_of(old, new),

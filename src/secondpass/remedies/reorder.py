@@ -64,6 +64,7 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                     way = Way(title="Step once, behind the last pass", safe=False)
                     way.why = "both losses' gradients are there when the step is made"
                     way.patch.delete(source, write)
+                    _clear_first(way, source, block, write, site)
                     yield way
                     continue
                 way = Way(title=f"Move `{source.code(write).splitlines()[0]}` behind the pass", safe=not steps)
@@ -134,7 +135,8 @@ def _clear_first(
     for clear in block:
         between = source.order(write) < source.order(clear) < source.order(site)
         if passes and between and method_call(clear, "zero_grad") and isinstance(clear, cst.SimpleStatementLine):
-            way.patch.insert_before(source, passes[-1], lines_of(source, clear))
+            if not any(source.order(s) < source.order(passes[-1]) and _same(source, s, clear) for s in block):
+                way.patch.insert_before(source, passes[-1], lines_of(source, clear))
             way.patch.delete(source, clear)
 
 

@@ -37,8 +37,12 @@ def encode(path: Path, text: str) -> bytes:
     return text.encode(encoding)
 
 
-def write(root: Path, old: dict[str, str], new: dict[str, str]) -> list[Path]:
-    """Writes all files or none; raises `Refused` before anything is touched."""
+def write(root: Path, old: dict[str, str], new: dict[str, str], since: dict[Path, bytes] | None = None) -> list[Path]:
+    """Writes all files or none; raises `Refused` before anything is touched.
+
+    :param since: what earlier calls have replaced, and this one: all of it is taken back together
+    """
+    since = since if since is not None else {}
     todo = []
     for file, text in sorted(new.items()):
         path = (root / file).resolve()
@@ -54,17 +58,20 @@ def write(root: Path, old: dict[str, str], new: dict[str, str]) -> list[Path]:
         if before != encode(path, old[file]):
             raise Refused(f"{file} has changed since it was read; run the command again")
         todo.append((path, before, encode(path, text)))
+    after = {path: data for path, _, data in todo}
+    for path, before, _ in todo:
+        since.setdefault(path, before)
     entries = [
         {
             "file": path.relative_to(root.resolve()).as_posix(),
             "old": base64.b64encode(before).decode(),
-            "new": _hash(after),
+            "new": _hash(after[path] if path in after else path.read_bytes()),
         }
-        for path, before, after in todo
+        for path, before in since.items()
     ]
     _replace(root / UNDO, json.dumps({"schema": "secondpass-undo/1", "files": entries}).encode())
-    for path, _, after in todo:
-        _replace(path, after)
+    for path, _, data in todo:
+        _replace(path, data)
     return [path for path, _, _ in todo]
 
 

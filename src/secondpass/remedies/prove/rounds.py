@@ -46,6 +46,10 @@ class Repair:
     rounds: list[Round] = field(default_factory=list)
     old: dict[str, str] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
+    runs: int = 1
+    spent: bool = False
+    """Whether a remedy was left untried because no run was left."""
+    interrupted: bool = False
 
     @property
     def diff(self) -> str:
@@ -67,6 +71,8 @@ class Options:
     choose: Callable[[Finding, tuple[Remedy, ...]], tuple[Remedy, ...]] | None = None
     """Asks a person which remedies to try, in which order."""
     progress: Callable[[str, int], None] = lambda what, passes: None
+    runs: int = 16
+    """How many runs there may be in all."""
 
 
 def repair(command: Command, options: Options) -> Repair:
@@ -80,14 +86,25 @@ def repair(command: Command, options: Options) -> Repair:
 
 def _repair(command: Command, options: Options) -> Repair:
     with mirror(command, {}) as root:
-        first = run(
-            command, root=root, until=options.until, timeout=options.timeout,
-            progress=lambda n: options.progress("running", n),
-        )  # fmt: skip
+        try:
+            first = run(
+                command, root=root, until=options.until, timeout=options.timeout,
+                progress=lambda n: options.progress("running", n),
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            return Repair(Run("stopped"), Run("stopped"), interrupted=True)
     if command.starter is not None:
         folders = (command.root, command.cwd, (command.cwd / command.program).parent)
         command.starter.settle(first.environment_untouched, folders)
     course = Repair(first, first)
+    try:
+        _rounds(command, options, course)
+    except KeyboardInterrupt:
+        course.interrupted = True
+    return course
+
+
+def _rounds(command: Command, options: Options, course: Repair) -> None:
     given_up: list[Finding] = []
     for _ in range(ROUNDS):
         finding = _next(course.last, given_up)
@@ -102,7 +119,6 @@ def _repair(command: Command, options: Options) -> Repair:
             given_up.append(finding)
             continue
         course.last = current.chosen.run
-    return course
 
 
 def _compare_with_retained(
@@ -147,11 +163,15 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
 
     best: tuple[Verdict, dict[str, str]] | None = None
     for remedy in ways[:_TRIES]:
+        if course.runs >= options.runs:
+            course.spent = True
+            break
+        course.runs += 1
         texts = {file: project.source(file).text for file in {e.file for e in remedy.edits} if project.source(file)}  # type: ignore[union-attr]
         new = {**course.new, **{f: apply_edits(t, [e for e in remedy.edits if e.file == f]) for f, t in texts.items()}}
         verdict = prove(
             current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
-            progress=lambda n, k=remedy.kind: options.progress(f"proving {k}", n), rerun=rerun,
+            progress=lambda n, k=remedy.kind: options.progress(f"round {len(course.rounds)}, run {course.runs}: {k}", n), rerun=rerun,
             old=texts,
         )  # fmt: skip
         if verdict.proven and remedy.kind == "combine-losses" and remedy.safe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -76,6 +77,8 @@ class Run:
     lines: tuple[dict[str, Any], ...] = ()
     stderr: str = ""
     report: Report | None = None
+    where: str = ""
+    """The user's line in which it failed, in brackets."""
 
     @property
     def passes(self) -> int:
@@ -119,6 +122,16 @@ class Run:
         ]
         told = [line for line in lines if not line.startswith(" ")]
         return (told or lines or [f"exit status {self.exit}"])[-1][:200]
+
+
+def _where(stderr: str, root: Path) -> str:
+    """The last of the user's lines in a traceback, as ` (main.py:3)`."""
+    found = ""
+    for file, line in re.findall(r'^  File "(.+?)", line (\d+)', stderr, re.MULTILINE):
+        path = Path(file)
+        if path.is_relative_to(root):
+            found = f" ({path.relative_to(root)}:{line})"
+    return found
 
 
 def run(
@@ -168,6 +181,7 @@ def run(
     except ValueError:
         report = None
     found = Run(outcome, status, report.findings if report else (), _parsed(seen), stderr, report)
+    found.where = _where(stderr, command.root)
     if outcome == "ended":
         stopped = any(line["what"] == "stopped" for line in found.lines)
         found.outcome = (
@@ -232,6 +246,7 @@ def _copy(source: Path, target: Path) -> None:
                 goal.symlink_to(Path(entry.path).resolve(), target_is_directory=True)
         elif entry.is_file(follow_symlinks=True) and (entry.name.endswith(".py") or entry.stat().st_size < _SMALL):
             shutil.copy2(entry.path, goal)
+            goal.chmod(goal.stat().st_mode | 0o200)  # the original may be read-only; the copy is ours
         else:
             goal.symlink_to(Path(entry.path).resolve())
 

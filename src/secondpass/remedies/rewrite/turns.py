@@ -27,7 +27,9 @@ def passes_first(finding: Finding, project: Project) -> Iterator[Way]:
         return
     for source, scope in project.scopes(finding.failed, finding.freed):
         for site in project.sites(source, scope, finding.failed)[-1:]:
-            if any(method_call(s, "step") for s in project.sites(source, scope, finding.freed)):
+            # A step that comes before the pass, in the same turn, has nothing to do with the turns of the loop.
+            steps = [s for s in project.sites(source, scope, finding.freed) if source.order(s) > source.order(site)]
+            if any(method_call(s, "step") for s in steps):
                 yield from _split(source, site, _VALUES)
 
 

@@ -54,6 +54,7 @@ for name, watched in jobs:
                     main.__file__ = os.path.join(folder, name)
                     exec(compile(open(name, "rb").read(), main.__file__, "exec", dont_inherit=True), vars(main))
                 except BaseException as error:
+                    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
                     sys.excepthook(type(error), error, error.__traceback__)
                 import atexit
                 atexit._run_exitfuncs()

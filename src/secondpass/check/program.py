@@ -82,7 +82,8 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
             for f in found
             # What is silent is judged by a whole reading; and a place that failed was not silent.
             if (whole or not ended or f.severity == "error")
-            and not (f.code == "SP110" and f.failed in failed)
+            # What a network that is not read has saved is not known.
+            and not (f.code == "SP110" and (f.failed in failed or f.built in made.unread))
             and not (f.code == "SP402" and f.failed in m.engine.needed)
             and not (f.severity != "error" and (may_change(m, f) or (f.failed and _site(f.failed) in m.late)))
         )

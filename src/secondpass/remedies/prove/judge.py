@@ -108,6 +108,8 @@ def _moved(old: dict[str, str], new: dict[str, str]) -> Lines:
 def _changed(remedy: Remedy, texts: dict[str, str]) -> Iterator[tuple[str, int]]:
     """The lines of the repaired program that tell when the repair comes into effect."""
     for edit in remedy.edits:
+        if not edit.old and edit.new.startswith("import "):
+            continue  # it changes nothing by itself
         first = edit.line + _shift(remedy, edit)
         bodies = _bodies(texts.get(edit.file, ""))
         for line in range(first, first + max(1, edit.new.count("\n") + 1)):

@@ -28,6 +28,8 @@ MISSES = {
     "workers-share-one-context": "what other threads do",
 }
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:

@@ -64,6 +64,8 @@ for name, watched in jobs:
     os.waitpid(child, 0)
 """
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def told(folder: Path, host: str) -> dict[tuple[str, bool], tuple[str, str]]:

@@ -17,6 +17,8 @@ from .launch import launch
 CASES = sorted(p.parent for p in (Path(__file__).parent / "cases").glob("*/main.py"))
 ON_FOUR = ["two-losses-one-forward", "gradients-averaged-by-hand", "output-in-no-loss"]
 
+pytestmark = pytest.mark.slow
+
 
 def run(ranks: int, cases: list[Path], out: Path) -> dict[int, Any]:
     words = [str(Path(__file__).parent / "driver.py"), str(out), *(str(c / "main.py") for c in cases)]

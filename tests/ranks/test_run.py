@@ -15,6 +15,8 @@ from .launch import environment, free_port, launch
 
 PROGRAMS = Path(__file__).parent / "programs"
 
+pytestmark = pytest.mark.slow
+
 
 def line_of(program: str, text: str) -> int:
     rows = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 import torch
+import torch._dynamo  # every child would import it by itself, for its optimizer
 
 from secondpass.commands._program import Program
 

@@ -57,7 +57,7 @@ def told(note, files, start):
 def test_the_same_notes():
     runs = []
     for brief in (True, False):
-        with secondpass.watch() as w:
+        with secondpass.watch(lines=False) as w:
             two_networks(w, brief=brief)
         runs.append(w.watcher)
     shorts = [n for n in runs[0].ledger._tail if type(n) is tuple]
@@ -84,7 +84,7 @@ def test_optimizers_without_end(monkeypatch):
 
     runs = []
     for brief in (True, False):
-        with secondpass.watch() as w:
+        with secondpass.watch(lines=False) as w:
             tasks(w, brief=brief)
         runs.append(w.watcher)
     assert sum(type(n) is tuple for n in runs[0].ledger._tail) > 100

@@ -109,7 +109,12 @@ def _overlap(a: Any, b: Any) -> bool:
     (p, q), (r, s) = (_span(x) for x in (a, b))
     if p == q or r == s:
         return False
-    return a.strides != b.strides if (p, q) == (r, s) else p < s and r < q
+    return _steps(a) != _steps(b) if (p, q) == (r, s) else p < s and r < q
+
+
+def _steps(x: Any) -> list[int]:
+    """The strides that are ever taken: a dimension of one is as good as none."""
+    return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1]
 
 
 def _span(x: Any) -> tuple[int, int]:

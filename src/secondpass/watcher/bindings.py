@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import CO_OPTIMIZED
 from itertools import islice
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -200,13 +199,9 @@ class _Look:
     def frame(self, frame: FrameType) -> None:
         code = frame.f_code
         self.function = code.co_qualname.replace("<locals>.", "")
-        if not code.co_flags & CO_OPTIMIZED:
-            # A module, a class body or `exec`: the names are in a dict of the user's own.
-            if frame.f_locals is not frame.f_globals:
-                self.names(frame.f_locals, code)
-            return
         with local(frame) as names:
-            self.names(names, code)
+            if names is not frame.f_globals:
+                self.names(names, code)
 
     def names(self, names: Any, code: CodeType) -> None:
         for name, value in _direct_first(names):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import _lru_cache_wrapper as _Cached
 from functools import cache, partial
+from inspect import CO_OPTIMIZED
 from queue import Queue
 from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
@@ -25,7 +26,7 @@ _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
 """A function that calls one of these may hold the dict of its own locals. (`model.eval()` is not among them.)"""
 _ASKED: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
 _MODULE_INTERNALS = frozenset(vars(torch.nn.Module()))
-_LIBRARIES = frozenset({"torch", "numpy", "builtins"})
+_LIBRARIES = frozenset({"torch", "numpy", "builtins", "IPython", "ipykernel", "traitlets"})
 # Library objects that exist to hold the user's tensors.
 _HOLDERS = ("torch.utils.data", "torch.distributions", "transformers.modeling_outputs")
 _MODULES = 32
@@ -40,7 +41,9 @@ def local(frame: FrameType) -> Iterator[dict[str, Any]]:
     it is emptied again. But it is also the very dict that the program got from `locals()`, or that a debugger works in:
     where either may be so, it is not touched.
     """
-    if sys.version_info >= (3, 13):
+    if not frame.f_code.co_flags & CO_OPTIMIZED:
+        yield frame.f_locals  # a module, a class body or `exec`: the names are in a dict of the user's own
+    elif sys.version_info >= (3, 13):
         yield frame.f_locals  # type: ignore[unreachable]
     elif sys.gettrace() is not None or _may_hold_its_locals(frame.f_code):
         yield {}

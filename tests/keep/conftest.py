@@ -10,14 +10,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: left out unless pytest is given --all-cases")
+    config.addinivalue_line("markers", "exhaustive: left out unless pytest is given --all-cases")
 
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--all-cases", default=False):
         return
     for item in items:
-        if item.get_closest_marker("slow"):
+        if item.get_closest_marker("exhaustive"):
             item.add_marker(pytest.mark.skip(reason="only with --all-cases"))
 
 

@@ -124,7 +124,7 @@ def test_a_rank_that_never_fails_is_named_with_its_line(play):
     def waits(ranks: Ranks, tell: Callable[..., None]) -> None:
         time.sleep(60)  # as if in a reduction
 
-    [row] = play(waits, fails(finding()), wait=False)
+    [row] = play(waits, fails(finding(), after=1), wait=False)
     assert row["by"] == 1
     here = next(n for n, line in enumerate(Path(__file__).read_text("utf-8").splitlines(), 1) if "as if in a" in line)
     assert row["seen"][1].startswith("rank 0 has not failed: it waits in ")

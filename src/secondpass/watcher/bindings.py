@@ -128,13 +128,15 @@ def look(
     containers: dict[int, str] | None = None,
     *,
     measure: bool = False,
+    alone: bool = True,
 ) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
     names of what was looked into, by identity. `hosts` are the frames of frameworks (see `Files.hosts`): what they work on is
     looked into as well, and `is_own` says whether it is of a class of the user's. `measure` counts what is behind sums: a
-    running sum is told by its numbers, and what it costs by this."""
+    running sum is told by its numbers, and what it costs by this. Where other threads make passes too (not `alone`), nothing
+    that nodes have saved is read: the engine may be freeing it at this very moment."""
     with torch._C.DisableTorchFunction():
-        return _Look(tensors, is_own or (lambda kind: True), containers, measure).frames(frames, hosts or [])
+        return _Look(tensors, is_own or (lambda kind: True), containers, measure, alone).frames(frames, hosts or [])
 
 
 class _Look:
@@ -144,8 +146,9 @@ class _Look:
         is_own: Callable[[type], bool],
         containers: dict[int, str] | None = None,
         measure: bool = False,
+        alone: bool = True,
     ) -> None:
-        self.is_own, self.containers, self.measure = is_own, containers, measure
+        self.is_own, self.containers, self.measure, self.alone = is_own, containers, measure and alone, alone
         self.shot = Snapshot()
         self.seen: dict[int, int] = {}
         """What was looked into, and how deep it lay where something below it was too deep to be looked at: a shorter way
@@ -272,7 +275,14 @@ class _Look:
         if node is None:
             return False
         self.last = node
-        seen = Seen(trail, node._sequence_nr(), freed(node), self.function, _summed(node), _is_single(value))
+        seen = Seen(
+            trail,
+            node._sequence_nr(),
+            freed(node) if self.alone else None,
+            self.function,
+            _summed(node),
+            _is_single(value),
+        )
         self.shot.names.append(seen)
         if self.measure and seen.terms:
             graph = walk([node], min(_WALK, touchable() // 4))
@@ -341,7 +351,9 @@ class _Look:
         held.hooks = 1 if self.hooked else None
         # What one more tensor costs is measured now and then only: it takes a walk.
         graph = (
-            walk([self.last], min(_WALK, touchable() // 4)) if self.last is not None and count in _MEASURED else None
+            walk([self.last], min(_WALK, touchable() // 4))
+            if self.last is not None and count in _MEASURED and self.alone
+            else None
         )
         if graph is not None:
             held.nodes, held.bytes = len(graph), saved_bytes(graph)

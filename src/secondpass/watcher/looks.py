@@ -38,6 +38,8 @@ class Looks:
         self._spent_time = 0.0
         self.libraries: set[str] = set()
         """See `record.Trace`."""
+        self._threads: set[int] = set()
+        """Those that have made passes."""
         self._asides = 0
         """At how many passes it was looked what lies beside them."""
         self._too_deep = 0
@@ -54,6 +56,8 @@ class Looks:
 
     def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
         began = time.perf_counter()
+        self._threads.add(note.thread)
+        alone = len(self._threads) == 1
         bare = self.gradients.bare() if self._asides < _ASIDES else set()
         tensors: dict[str, Any] = {}
         note.shot = snapshot(
@@ -62,6 +66,7 @@ class Looks:
             self.files.hosts(frame),
             self.files.is_own,
             measure=note.iteration in _MEASURED,
+            alone=alone,
         )
         for name, optimizer in note.shot.optimizers:
             book = self.gradients.book(optimizer)
@@ -95,7 +100,7 @@ class Looks:
                 note.nodes = {
                     k: (n.name(), tuple([numbers[p] for p in graph[n]])) for n, k in numbers.items() if not is_leaf(n)
                 }
-            if note.retain and not note.create and note.iteration <= 2:
+            if note.retain and not note.create and note.iteration <= 2 and alone:
                 note.kept = saved_bytes(graph)
         self._spent_time += time.perf_counter() - began
 

@@ -51,7 +51,7 @@ def told(note, files, start):
             note.entry - start,
             note.outcome,
         )
-    return (*common, note.mark - start, note.book.name, note.passes)
+    return (*common, note.mark - start, len(note.book.every), note.passes)  # names depend on when somebody looked
 
 
 def test_the_same_notes():

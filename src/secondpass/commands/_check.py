@@ -101,7 +101,7 @@ class Check:
                 report = weigh(report, Path(self.options["evidence"]))
             except ValueError as error:
                 return self._refuse(f"{self.options['evidence']}: {error}")
-        if self.options["update_baseline"]:
+        if self.options["update_baseline"] and self.baseline:
             from ..check.report.baseline import write
 
             write(Path(self.baseline), report)

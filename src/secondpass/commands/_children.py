@@ -141,5 +141,5 @@ def spawn_main(settings: dict[str, Any], given: dict[str, Any]) -> None:
                 return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
         return plain(path_name, init_globals, run_name or "<run_path>")
 
-    runpy.run_path = run_path  # type: ignore[assignment]
+    runpy.run_path = run_path
     multiprocessing.spawn.spawn_main(**given)

@@ -26,8 +26,9 @@ _MAGIC = "secondpass"
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Watches from now on."""
     extension = _Extension(shell)
-    shell.register_magic_function(extension.line, "line", _MAGIC)
-    shell.register_magic_function(extension.cell, "cell", _MAGIC)
+    register: Any = shell.register_magic_function  # IPython has it behind an untyped decorator
+    register(extension.line, "line", _MAGIC)
+    register(extension.cell, "cell", _MAGIC)
     shell.showtraceback = extension.showtraceback  # type: ignore[method-assign]
 
 
@@ -42,7 +43,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 class _Extension:
     """What one shell has of us."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.sessions: list[Any] = [secondpass.install()]
         """The watch over everything, and that over the cell that is running, if there is one."""

@@ -13,17 +13,17 @@ of his own: there it is watched from the first `setup` until the program ends, a
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import secondpass
 
 from ._span import Span
 
 # The same library comes under two names, and loading the other one takes seconds.
-if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
-    from pytorch_lightning import Callback
-else:
+if TYPE_CHECKING or "pytorch_lightning" not in sys.modules or "lightning.pytorch" in sys.modules:
     from lightning.pytorch import Callback
+else:
+    from pytorch_lightning import Callback
 
 __all__ = ["SecondPass"]
 

@@ -54,6 +54,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         _used(finding, name, project),
     )
     seen = _seen(finding, project)
+    order: tuple[Iterator[Way], ...]
     if finding.cause == "crossed-networks":
         order = (used, stored)
     elif finding.facts.get("sampled"):
@@ -222,7 +223,8 @@ def _companions(project: Project, name: str) -> list[str]:
     """Names that are assigned in one statement with this one, and have history as it has."""
     found: list[str] = []
     for source in project.sources:
-        for scope in (source.module, *source.functions):
+        scopes: list[Scope] = [source.module, *source.functions]
+        for scope in scopes:
             tracked = project.tracked(source, scope)
             for statement in simple(source.body(scope)):
                 if plain(name) in written(statement):
@@ -273,7 +275,7 @@ def stepped(project: Project, place: Place | None) -> set[str]:
             for statement in simple(source.body(scope)):
                 call = method_call(statement, "step") if source.order(statement) > source.order(site) else None
                 if call is not None and isinstance(statement, cst.SimpleStatementLine):
-                    optimizer = dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None  # type: ignore[arg-type]
+                    optimizer = dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None
                     if optimizer in project.optimizers:
                         return project.optimizers[optimizer]
     return set()

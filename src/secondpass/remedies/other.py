@@ -72,7 +72,7 @@ def _of_another(finding: Finding, name: str, project: Project) -> Iterator[Way]:
 def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
     """The second of two passes over one root, with no step between them: the gradient is already there."""
     here = project.at(finding.failed)
-    if not here or finding.freed is None or finding.freed == finding.failed:
+    if not here or finding.failed is None or finding.freed is None or finding.freed == finding.failed:
         return
     source, statement = here
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None

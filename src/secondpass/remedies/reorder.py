@@ -92,7 +92,7 @@ def _only_its_own(
     steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := optimizer_of(s))]
     calls = [c for c in pass_calls(site) if method_call(c, "backward")]
     # What both own gets both passes' gradients in any case.
-    shared = steps and project.optimizers.get(own, set()) & project.optimizers.get(steps[0], set())
+    shared = own and steps and project.optimizers.get(own, set()) & project.optimizers.get(steps[0], set())
     if steps and own in known and steps[0] in known and steps[0] != own and len(calls) == 1 and not shared:
         set_argument(way.patch, source, calls[0], "inputs", parameters_of(source, scope, steps[0], project))
         way.why = "the pass then sees the values that its forward was computed with, and each step its own gradients"

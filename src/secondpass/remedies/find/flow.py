@@ -121,9 +121,11 @@ def simple(nodes: cst.CSTNode | Iterable[cst.CSTNode], nested: bool = False) -> 
 
     Functions and classes are not entered, unless `nested` says so or one is given by itself.
     """
-    single = isinstance(nodes, cst.CSTNode)
-    for node in [nodes] if single else nodes:
-        yield from _statements(node, nested, top=single)
+    if isinstance(nodes, cst.CSTNode):
+        yield from _statements(nodes, nested, top=True)
+        return
+    for node in nodes:
+        yield from _statements(node, nested, top=False)
 
 
 def _statements(node: cst.CSTNode, nested: bool, top: bool) -> Iterator[cst.BaseStatement]:
@@ -259,7 +261,8 @@ def history_slice(
     """
     limit = source.order(before)
     candidates = [s for s in simple(region) if isinstance(s, cst.SimpleStatementLine) and source.order(s) < limit]
-    wanted, chosen = {plain(n) for n in names}, []
+    wanted = {plain(n) for n in names}
+    chosen: list[cst.BaseStatement] = []
     for statement in reversed(candidates):
         if not written(statement) & wanted:
             continue

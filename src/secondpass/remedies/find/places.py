@@ -179,7 +179,7 @@ class Places:
             self._memo[key] = find()
         return self._memo[key]  # type: ignore[return-value]
 
-    def sites(self, source: Source, scope: Scope, place: Place) -> list[cst.BaseStatement]:
+    def sites(self, source: Source, scope: Scope, place: Place) -> list[cst.SimpleStatementLine]:
         """The simple statements of one function that lead to a place, in the order of the text."""
         found = [
             s

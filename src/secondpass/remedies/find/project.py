@@ -116,7 +116,9 @@ class Project(Places):
     def _find_leaves(self, source: Source, scope: Scope) -> set[str]:
         found: set[str] = set()
         for statement in simple(source.body(scope)):
-            call = method_call(statement, "requires_grad_") if isinstance(statement, cst.SimpleStatementLine) else None
+            if not isinstance(statement, cst.SimpleStatementLine):
+                continue
+            call = method_call(statement, "requires_grad_")
             if call is None or not isinstance(call.func, cst.Attribute) or not isinstance(statement.body[0], cst.Expr):
                 continue
             name = dotted(call.func.value)

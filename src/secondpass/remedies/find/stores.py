@@ -38,7 +38,7 @@ _CONTAINERS = {"dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Qu
 def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -> Iterator[tuple[Patch, str]]:
     """Patches that put `.detach()` (or `.item()`) on what is stored under a name, with what they wrap."""
     key = re.search(r"\[\s*(['\"])(.+?)\1\s*\]", name)
-    sure: list[tuple[Source, cst.BaseStatement, Scope]] = []
+    sure: list[tuple[Source, cst.SimpleStatementLine, Scope]] = []
     for source, scope in _scopes(finding, project):
         for statement in simple(source.body(scope)):
             if isinstance(statement, cst.SimpleStatementLine) and _stores(
@@ -85,13 +85,13 @@ def _given(project: Project, scope: Scope) -> set[str]:
 
 
 def _handed_over(
-    project: Project, stores: list[tuple[Source, cst.BaseStatement, Scope]], name: str, suffix: str
+    project: Project, stores: list[tuple[Source, cst.SimpleStatementLine, Scope]], name: str, suffix: str
 ) -> Iterator[tuple[Patch, str]]:
     """What is stored was given by a caller, and others give numbers: wrapped where the tensor is handed over."""
     patch, what = Patch(), ""
     for _, statement, scope in stores:
         parameters = parameters_of(scope)
-        for node in _values(statement, name):  # type: ignore[arg-type]
+        for node in _values(statement, name):
             if not isinstance(node, cst.Name) or node.value not in parameters:
                 continue
             for where, call in calls_of(project, scope):  # type: ignore[arg-type]
@@ -109,8 +109,9 @@ def _under_key(project: Project, key: str, suffix: str) -> Iterator[tuple[Patch,
     for source in project.sources:
         for node in walk(source.module):
             for element in node.elements if isinstance(node, cst.Dict) else ():
-                named = isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString)
-                if named and element.key.evaluated_value == key:  # type: ignore[union-attr]
+                if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
+                    continue
+                if element.key.evaluated_value == key:
                     tracked = project.tracked(source, source.scope(node))
                     what = _wrap(project, patch, source, element.value, tracked, suffix) or what
     if patch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ...record import Finding, Proof, Remedy
 from .. import retain_graph
@@ -171,8 +172,8 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
         new = {**course.new, **{f: apply_edits(t, [e for e in remedy.edits if e.file == f]) for f, t in texts.items()}}
         verdict = prove(
             current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
-            progress=lambda n, k=remedy.kind: options.progress(f"round {len(course.rounds)}, run {course.runs}: {k}", n), rerun=rerun,
-            old=texts,
+            progress=partial(options.progress, f"round {len(course.rounds)}, run {course.runs}: {remedy.kind}"),
+            rerun=rerun, old=texts,
         )  # fmt: skip
         if verdict.proven and remedy.kind == "combine-losses" and remedy.safe:
             _compare_with_retained(command, options, course, current, verdict, project)

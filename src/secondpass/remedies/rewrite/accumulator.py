@@ -165,7 +165,7 @@ def _added(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | Non
         and isinstance(small.value.func, cst.Attribute)
     ):
         call = small.value
-        holder = dotted(call.func.value)  # type: ignore[union-attr]
+        holder = dotted(small.value.func.value)
         if holder and (holder == name or name.startswith(holder + ".")) and call.args:
             return call.args[0].value
     return None
@@ -217,10 +217,11 @@ def _replaced_attribute(name: str, project: Project) -> Iterator[tuple[Patch, st
     """`self.aux = self.aux + term` in a forward, with a start in the constructor: each forward gives its own."""
     for source in project.sources:
         for function in [f for f in source.functions if f.name.value in {"forward", "__call__"}]:
-            adds = [s for s in simple(source.body(function)) if _added_in(s, name)]
+            lines = [s for s in simple(source.body(function)) if isinstance(s, cst.SimpleStatementLine)]
+            adds = [s for s in lines if _added_in(s, name)]
             assigned = [s for s in simple(source.body(function)) if name in written(s)]
             if len(adds) == 1 and len(assigned) == 1 and adds[0] is assigned[0] and not source.loops(adds[0]):
-                small = adds[0].body[0]  # type: ignore[union-attr]
+                small = adds[0].body[0]
                 term = _added(small, name)
                 if term is not None:
                     patch = Patch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from ...record import Path
 from ..edit.patch import Patch
 from ..edit.source import Source, Span
 from ..find.flow import simple
@@ -43,7 +44,7 @@ def cut_of(target: str, held: list[Held], form: str) -> list[str]:
     return [f"{target} = secondpass.detach({target})"]
 
 
-def _below(held: Held, depth: int) -> object:
+def _below(held: Held, depth: int) -> Path:
     """The path from one of its steps on."""
     path = held.path
     return type(path)("part", "local", path.ways[depth:], path.type_at(depth))

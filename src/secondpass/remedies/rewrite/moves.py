@@ -91,7 +91,7 @@ def _head_names(statement: cst.BaseStatement) -> set[str]:
     if isinstance(statement, cst.SimpleStatementLine):
         for small in statement.body:
             if isinstance(small, cst.Assign):
-                found -= {dotted(t.target) for t in small.targets} - names_read(small.value)  # type: ignore[operator]
+                found -= {name for t in small.targets if (name := dotted(t.target))} - names_read(small.value)
     return found
 
 

@@ -53,7 +53,8 @@ def index() -> str:
     rows = "\n".join(f"| {c.code} | [{c.name}]({c.name}.md) | {c.title} | {', '.join(c.remedies)} |" for c in _sorted())
     return (
         "# Causes\n\nWhat kind of mistake it is. The name is the same everywhere: in messages, in JSON, in "
-        "`# noqa: SP103`, and in `secondpass explain carried-state`, which prints these pages in the terminal.\n\n"
+        "`# noqa: SP103`, and in `secondpass explain carried-state`, which prints these pages in the terminal. The "
+        "programs on the pages run without PyTorch too: `import secondpass.autograd as torch`.\n\n"
         f"| code | cause | what happened | remedies, best first |\n| --- | --- | --- | --- |\n{rows}\n"
     )
 

@@ -9,9 +9,8 @@ from secondpass.causes import Cause
 
 from ..docs.blocks import blocks
 
-__all__ = ["FOUND_AS", "IMPORT", "ON_TORCH", "RAISES", "on_torch", "programs", "sections"]
+__all__ = ["FOUND_AS", "ON_TORCH", "RAISES", "on_specification", "programs", "sections"]
 
-IMPORT = "import secondpass.autograd as torch\n"
 ON_TORCH = {"unreduced-pass", "ready-twice", "unfinished-reduction"}
 """Causes whose programs need what only PyTorch has: several processes."""
 
@@ -46,12 +45,10 @@ def programs(cause: Cause) -> tuple[str, str]:
     return faulty, repaired
 
 
-def on_torch(program: str) -> str:
-    """The same program for PyTorch."""
-    if program.startswith("import torch\n"):
-        return program
-    assert program.startswith(IMPORT)
-    return program.replace(IMPORT, "import torch\n", 1)
+def on_specification(program: str) -> str:
+    """The same program without PyTorch."""
+    assert program.startswith("import torch\n")
+    return program.replace("import torch\n", "import secondpass.autograd as torch\n", 1)
 
 
 def sections(page: str) -> dict[str, str]:

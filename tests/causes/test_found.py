@@ -15,7 +15,7 @@ import pytest
 from secondpass.causes import CAUSES, diagnose
 from secondpass.record import Finding, Trace
 
-from .examples import FOUND_AS, ON_TORCH, RAISES, programs
+from .examples import FOUND_AS, ON_TORCH, RAISES, on_specification, programs
 
 torch = pytest.importorskip("secondpass.autograd")
 
@@ -43,7 +43,7 @@ def said(findings: tuple[Finding, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name in CAUSES if name not in ON_TORCH])
 def test_a_page_is_about_its_own_cause(name, tmp_path, capsys):
-    faulty, repaired = programs(CAUSES[name])
+    faulty, repaired = map(on_specification, programs(CAUSES[name]))
     # Names of their own, because the standard library's cache of lines goes by name.
     with_fault, without = tmp_path / f"{name}_faulty.py", tmp_path / f"{name}_repaired.py"
     with_fault.write_text(faulty, encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 from secondpass.causes import CAUSES, Cause
 
-from .examples import IMPORT, ON_TORCH, RAISES, on_torch, programs, sections
+from .examples import ON_TORCH, RAISES, on_specification, programs, sections
 
 HEADINGS = [
     "What happened",
@@ -93,7 +93,7 @@ def adapt(request: pytest.FixtureRequest, cause: Cause):
     if cause.name in ON_TORCH:
         if request.param != "torch":
             pytest.skip("there is one process only")
-    yield on_torch if request.param == "torch" else lambda program: program
+    yield on_specification if request.param != "torch" else lambda program: program
     if cause.name in ON_TORCH:
         leave_group()
 
@@ -116,5 +116,5 @@ def test_the_repaired_program(cause, adapt, capsys):
 
 def test_programs_are_whole_and_short(cause):
     for program in programs(cause):
-        assert program.startswith("import torch\n" if cause.name in ON_TORCH else IMPORT)
+        assert program.startswith("import torch\n")
         assert 5 <= len(program.splitlines()) <= 20

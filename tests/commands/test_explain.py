@@ -24,7 +24,8 @@ def test_a_cause_has_a_name_and_a_code(word):
     done = call(word)
     assert done.exit_code == 0
     assert done.stdout.startswith("# SP103 carried-state\n\nA tensor with history is carried")
-    assert done.stdout == f"# SP103 carried-state\n\n{CAUSES['carried-state'].page}\n"
+    assert CAUSES["carried-state"].page in done.stdout
+    assert done.stdout.endswith("run without PyTorch too: `import secondpass.autograd as torch`.\n")
 
 
 @pytest.mark.parametrize("name", list(CAUSES))

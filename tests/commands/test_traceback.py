@@ -105,3 +105,29 @@ def test_cropped_lines_fit(text, start):
     shown, left = cropped(text, start, 60)
     assert cells(shown) <= 60
     assert text[left + 3 :].startswith(shown.removeprefix("...").removesuffix("...")) or not left
+
+
+HIDING = """
+import importlib.machinery as machinery
+plain = machinery.PathFinder.find_spec
+machinery.PathFinder.find_spec = lambda name, *rest: None if name == "torch" else plain(name, *rest)
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "see", "fix"])
+def test_where_there_is_no_torch_it_is_said_what_can_be_done(tmp_path, command):
+    (tmp_path / "sitecustomize.py").write_text(HIDING)
+    (tmp_path / "train.py").write_text("import torch\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "secondpass", command, "train.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"with its own Python, {sys.executable}, which has no torch" in done.stdout + done.stderr
+    assert "`secondpass check` and `secondpass explain` do without" in done.stdout + done.stderr
+    assert not (tmp_path / "secondpass.html").exists()

@@ -38,7 +38,7 @@ gives the carrier its next value.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 cell, read = torch.nn.GRUCell(2, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD([*cell.parameters(), *read.parameters()], lr=0.1)
@@ -55,7 +55,7 @@ for step in range(3):
 Cut between iterations:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 cell, read = torch.nn.GRUCell(2, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD([*cell.parameters(), *read.parameters()], lr=0.1)

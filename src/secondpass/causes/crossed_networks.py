@@ -35,7 +35,7 @@ both walk is the output of one network: made once, used in both losses.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
 makes = torch.optim.SGD(make.parameters(), lr=0.1)
@@ -54,7 +54,7 @@ makes.step()
 For the judge, `fake` is data:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
 makes = torch.optim.SGD(make.parameters(), lr=0.1)

@@ -40,7 +40,7 @@ or a `backward` method of a `Function`.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 x = torch.ones(3, requires_grad=True)
 y = torch.exp(x)
@@ -51,7 +51,7 @@ print(y.grad_fn._saved_result)  # RuntimeError: freed by the line above
 Read first, then send through:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 x = torch.ones(3, requires_grad=True)
 y = torch.exp(x)

@@ -39,7 +39,7 @@ Put validation under `torch.no_grad()`: then there is nothing to hold.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -56,7 +56,7 @@ for step in range(8):
 A log needs numbers:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -31,7 +31,7 @@ built above the loop and is assigned nowhere in it.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 encode, head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD([*encode.parameters(), *head.parameters()], lr=0.1)
@@ -48,7 +48,7 @@ for step in range(3):
 The encoder is trained, so its output belongs into the loop:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 encode, head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD([*encode.parameters(), *head.parameters()], lr=0.1)

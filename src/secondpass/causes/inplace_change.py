@@ -36,7 +36,7 @@ between the two.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 layer = torch.nn.Linear(4, 4)
 x, mask = torch.randn(8, 4), torch.ones(4)
@@ -50,7 +50,7 @@ loss.backward()  # RuntimeError: modified by an inplace operation
 A new tensor leaves the saved one as it was:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 layer = torch.nn.Linear(4, 4)
 x, mask = torch.randn(8, 4), torch.ones(4)

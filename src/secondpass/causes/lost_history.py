@@ -39,7 +39,7 @@ the cut. `loss.grad_fn` is None.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 losses = []
@@ -52,7 +52,7 @@ loss.backward()  # RuntimeError: does not require grad
 Tensors, not numbers:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 losses = []

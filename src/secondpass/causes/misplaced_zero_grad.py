@@ -30,7 +30,7 @@ direct one, or one in a callback, in a second training loop, in the loss.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -47,7 +47,7 @@ assert (model.weight == before).all()
 Cleared before the pass:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

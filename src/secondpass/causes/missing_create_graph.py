@@ -34,7 +34,7 @@ circle keeps its memory until the gradient is cleared.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 critic = torch.nn.Sequential(
     torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)
@@ -51,7 +51,7 @@ loss.backward()  # RuntimeError: backward ... a second time
 The gradient needs a history of its own:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 critic = torch.nn.Sequential(
     torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)

@@ -34,7 +34,7 @@ flag.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -49,7 +49,7 @@ for step in range(4):
 Without it:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -33,7 +33,7 @@ much of that was built before the last step, and which name holds it.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 outputs = []
@@ -47,7 +47,7 @@ for step in range(8):
 The values alone:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 outputs = []

@@ -37,7 +37,7 @@ features, the output of the model, an encoder that ran once.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 trunk, name, age = (torch.nn.Linear(4, 4) for _ in range(3))
 x, a, b = (torch.randn(8, 4) for _ in range(3))
@@ -52,7 +52,7 @@ age_loss.backward()  # RuntimeError: backward ... a second time
 One pass for both:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 trunk, name, age = (torch.nn.Linear(4, 4) for _ in range(3))
 x, a, b = (torch.randn(8, 4) for _ in range(3))

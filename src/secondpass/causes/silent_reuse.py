@@ -40,7 +40,7 @@ is carried on has a `grad_fn` when an iteration begins.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 bias = torch.zeros(3, requires_grad=True)
 drift = torch.zeros(3)
@@ -54,7 +54,7 @@ print(bias.grad)  # all -6: every step so far is counted, not this one alone
 With a cut, every pass sees its own step:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 bias = torch.zeros(3, requires_grad=True)
 drift = torch.zeros(3)

@@ -32,7 +32,7 @@ does a `try` around the pass, with the step below it.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -47,7 +47,7 @@ for step in range(4):
 A gradient of its own for every step:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -38,7 +38,7 @@ forward and the failing pass. Anomaly mode names the forward, not the writer.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
 makes = torch.optim.SGD(make.parameters(), lr=0.1)
@@ -56,7 +56,7 @@ makes.step()
 The second forward comes after the step:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 make, judge = torch.nn.Linear(2, 4), torch.nn.Linear(4, 1)
 makes = torch.optim.SGD(make.parameters(), lr=0.1)

@@ -32,7 +32,7 @@ share an element.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 encoder, critic = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
@@ -51,7 +51,7 @@ for epoch in range(2):
 What is stored is data:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 encoder, critic = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)

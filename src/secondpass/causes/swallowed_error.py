@@ -38,7 +38,7 @@ Then let the handler catch what it was meant for, by class:
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 cell = torch.nn.RNNCell(2, 4)
 optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
@@ -58,7 +58,7 @@ assert done == 1
 The cause repaired, the handler gone:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 cell = torch.nn.RNNCell(2, 4)
 optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)

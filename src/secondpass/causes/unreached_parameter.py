@@ -33,7 +33,7 @@ on a backbone that does, is the usual sign.
 ## Example
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -51,7 +51,7 @@ assert (model[1].weight == before).all()
 The optimizer comes last:
 
 ```python
-import secondpass.autograd as torch
+import torch
 
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
 model[1] = torch.nn.Linear(4, 1)

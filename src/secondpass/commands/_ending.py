@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["die_of_interrupt", "show", "without_ours"]
+__all__ = ["die_of_interrupt", "show", "without_ours", "without_torch"]
 
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 
@@ -83,6 +84,16 @@ class _Folded(traceback.StackSummary):
 
 def _is_inner(file: str) -> bool:
     return file.startswith(_OURS) or f"{os.sep}site-packages{os.sep}torch{os.sep}" in file
+
+
+def without_torch() -> str:
+    """Where this Python has no torch, what can be done about it, and without it; else nothing."""
+    if "torch" in sys.modules or importlib.util.find_spec("torch") is not None:
+        return ""
+    return (
+        f"secondpass runs programs with its own Python, {sys.executable}, which has no torch: install secondpass where "
+        "torch is, or torch here (`pip install torch`). `secondpass check` and `secondpass explain` do without."
+    )
 
 
 def die_of_interrupt() -> None:

@@ -12,6 +12,7 @@ from ..record import Finding, Remedy, Report
 from ..remedies.edit.write import UNDO, Refused, undo, write
 from ..remedies.prove.rounds import ROUNDS, Options, Repair, Round
 from ..remedies.prove.run import Command
+from ._ending import without_torch
 
 __all__ = ["Screen", "undo_last"]
 
@@ -111,6 +112,8 @@ class Screen:
             return 1
         if first.outcome == "failed":
             self.say(f"The program fails, but not because of its graph: {first.last_words}{first.where}")
+            if hint := without_torch():
+                self.say(hint)
             if "EOFError" in first.stderr:
                 self.say(
                     "It reads from standard input, which is empty here: give it its input by a file or an argument."

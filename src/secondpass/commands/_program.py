@@ -32,7 +32,7 @@ from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
 from ..watcher.rank import rank
 from ._children import executable, follow, is_launcher
-from ._ending import die_of_interrupt, show, without_ours
+from ._ending import die_of_interrupt, show, without_ours, without_torch
 from ._finding import module_root, program_file, put_first
 
 __all__ = ["Program"]
@@ -323,6 +323,9 @@ class Program:
             self.session.raised(error, shown)
         else:
             shown()
+            hint = without_torch() if isinstance(error, ModuleNotFoundError) else ""
+            if hint and not self.quiet:
+                print(f"\n{hint}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else status
 
     def _finish(self, ended: bool, status: Any) -> None:
@@ -348,7 +351,7 @@ class Program:
             clean_up()
         if self.trace_file:
             _write(self.trace_file, json.dumps(to_plain(self.trace)))
-        if self.page_file or self.events_file:
+        if (self.page_file or self.events_file) and not (self.session is None and without_torch()):
             self._write_page(report)
 
     def _write_page(self, report: Report) -> None:

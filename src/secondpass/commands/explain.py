@@ -23,6 +23,7 @@ __all__ = ["command"]
 _WIDTH = 80
 _INDENT = " " * 29
 """Where the sentences of the list begin."""
+_WITHOUT_TORCH = "\n\nThe programs run without PyTorch too: `import secondpass.autograd as torch`."
 
 
 @click.command(short_help="What a cause means and what to do about it.")
@@ -130,7 +131,8 @@ def _plain(cause: Cause) -> dict[str, Any]:
 
 
 def _titled(cause: Cause) -> str:
-    return f"# {cause.code} {cause.name}\n\n{cause.page}"
+    without = "" if "torch.distributed" in cause.page else _WITHOUT_TORCH
+    return f"# {cause.code} {cause.name}\n\n{cause.page}{without}"
 
 
 def _listed(some: Iterable[Cause]) -> str:

@@ -162,3 +162,10 @@ def test_an_unknown_code_is_not_taken_for_another():
     assert done.exit_code == 2
     assert "Did you mean" not in done.stderr
     assert "lists all" in done.stderr
+
+
+def test_names_of_causes_can_be_completed():
+    from click.shell_completion import ShellComplete
+
+    found = ShellComplete(main, {}, "secondpass", "_SECONDPASS_COMPLETE").get_completions(["explain"], "car")
+    assert [item.value for item in found] == ["carried-state"]

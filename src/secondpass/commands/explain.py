@@ -33,7 +33,7 @@ _WITHOUT_TORCH = "\n\nThe programs run without PyTorch too: `import secondpass.a
     metavar="REPORT",
     help="Say which rule and which facts decided each finding of a report (`run --json REPORT`).",
 )
-@click.argument("cause", required=False)
+@click.argument("cause", required=False, shell_complete=lambda *given: _begun(given[2]))
 def command(cause: str | None, as_json: bool, why: str | None) -> None:
     """Print the page of CAUSE, given by name, by code, or by PyTorch's own message; without CAUSE, list all of them.
 
@@ -70,6 +70,11 @@ def command(cause: str | None, as_json: bool, why: str | None) -> None:
         _show(_titled(found))
     else:
         click.echo(_titled(found))
+
+
+def _begun(word: str) -> list[str]:
+    """The causes that a shell may complete a word to."""
+    return [name for name in causes.CAUSES if name.startswith(word)]
 
 
 def _read(file: str) -> Report:

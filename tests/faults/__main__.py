@@ -7,6 +7,8 @@ import argparse
 import hashlib
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -15,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .corpus import Case, Corpus, close, numbers, sealed
 from .measure import TOOLS, answer, as_json, command_tool, judge
 from .operators import operators
 from .pool import ROOT, Cache, Pool, Worker
 from .program import Program, load
-from .table import Row, lost, markdown, totals
+from .table import Row, lost, markdown, survival, totals
 from .variants import VARIANTS, vary
 
 HOSTS = Path(__file__).parent / "hosts"
@@ -32,28 +34,40 @@ CASES = ROOT / "tests" / "cases"
 def main(words: list[str] | None = None) -> int:
     options = _options(words)
     console = Console(stderr=True)
+    try:
+        return _measure(options, console)
+    except KeyboardInterrupt:
+        console.print(f"stopped; what was answered is kept in {options.cache}, and the next run goes on from there")
+        return 130
+
+
+def _measure(options: argparse.Namespace, console: Console) -> int:
+    wrong = _wrong(options)
+    if wrong:
+        console.print(wrong, highlight=False, soft_wrap=True, markup=False)
+        return 2
     programs = hosts(options.hosts)
-    if not programs:
+    names = Counter(p.name for p in programs)
+    if not programs or max(names.values()) > 1:
         console.print(
-            f"no host in {', '.join(map(str, options.hosts))}: a host is a .py file, or a folder with a main.py"
+            f"two hosts have one name: {', '.join(n for n, c in names.items() if c > 1)}"
+            if programs
+            else f"no host in {', '.join(map(str, options.hosts))}: a host is a .py file, or a folder with a main.py"
         )
         return 2
-    unknown = [o for o in options.operator if o not in operators()]
-    if unknown:
-        console.print(f"no such operator: {', '.join(unknown)} (known: {', '.join(operators())})")
-        return 2
-    if options.export and not options.tool:
-        options.tool = []
-    tools = {t: TOOLS[t] for t in (options.tool if options.tool or options.export or options.command else TOOLS)}
-    if options.command:
-        tools["command"] = command_tool(options.command)
+    tools = _tools(options)
     cache = Cache(options.cache)
     bar = Progress(
-        TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        console=console,
     )
     with Pool(options.jobs) as pool, bar:
         corpus = Corpus(programs, pool, cache, lambda text: bar.console.print(text, highlight=False, soft_wrap=True))
-        cases = _cases(corpus, options, bar, len(programs))
+        cases = _cases(corpus, options, bar)
         if options.export:
             return _export(cases, options.export)
         rows = _ask(pool, cache, cases, tools, options, bar)
@@ -64,7 +78,7 @@ def main(words: list[str] | None = None) -> int:
     if "run" in tools:
         text += "\n" + lost(open_, "Open part") + "\n" + lost(closed, "Sealed part")
     if varied:
-        text += "\n" + _survival(varied, rows)
+        text += "\n" + survival(varied, rows)
     print(text)
     if options.publish:
         _publish(options.publish, text)
@@ -76,9 +90,56 @@ def main(words: list[str] | None = None) -> int:
         _misses(open_, options.misses)
     if options.json:
         found = {"open": totals(open_), "sealed": totals(closed), "dropped": _dropped(corpus.dropped)}
-        found["answers"] = [{"id": c.name, **{t: _short(v) for t, v in vs.items()}} for c, vs in open_]
+        found["answers"] = [
+            {"id": c.name, "folder": _folder(c), **{t: _short(v) for t, v in vs.items()}} for c, vs in open_
+        ]
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0
+
+
+def _wrong(options: argparse.Namespace) -> str:
+    """What is wrong with what was asked for, said before anything is begun; "" if nothing is."""
+    missing = [str(f) for f in options.hosts if not f.is_dir()]
+    if missing:
+        return f"no such folder: {', '.join(missing)}"
+    unknown = [o for o in options.operator if o not in operators()]
+    if unknown:
+        return f"no such operator: {', '.join(unknown)} (known: {', '.join(operators())})"
+    causes = sorted({"clean", *_causes()})
+    unknown = [c for c in options.cause if c not in causes]
+    if unknown:
+        return f"no operator makes faults of this cause: {', '.join(unknown)} (known: {', '.join(causes)})"
+    if options.command and ("{program}" not in options.command or "{out}" not in options.command):
+        return "--command needs {program}, the file to look at, and {out}, the JSON to write"
+    if options.command and shutil.which(shlex.split(options.command)[0]) is None:
+        return f"no such command: {shlex.split(options.command)[0]}"
+    if options.publish and not (options.publish.is_file() and _BEGIN in options.publish.read_text(encoding="utf-8")):
+        return f"{options.publish} has no line {_BEGIN.strip()}"
+    if options.json and not options.json.parent.is_dir():
+        return f"no such folder: {options.json.parent}"
+    if options.answers:
+        try:
+            found = json.loads(options.answers.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            return f"{options.answers}: {error}"
+        if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+            return f"{options.answers}: not an object of answers by the names of the exported folders"
+    return ""
+
+
+def _causes() -> set[str]:
+    return {o.cause for o in operators().values()}
+
+
+def _tools(options: argparse.Namespace) -> dict[str, Any]:
+    others = options.export or options.command or options.answers
+    tools = {t: TOOLS[t] for t in (options.tool if options.tool or others else TOOLS)}
+    if options.command:
+        tools["command"] = command_tool(options.command)
+    if options.answers:
+        given = json.loads(options.answers.read_text(encoding="utf-8"))
+        tools["answers"] = lambda worker, case: given.get(_folder(case)) or given.get(case.name) or {"findings": None}
+    return tools
 
 
 def hosts(folders: Iterable[Path]) -> list[Program]:
@@ -103,19 +164,30 @@ def _repaired(key: Path) -> list[Program]:
     return [Program(f"case-{folder.name}", {n: p.read_text(encoding="utf-8") for n, p in files.items()})]
 
 
+def _count(word: str) -> int:
+    if not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more (got {word})")
+    return int(word)
+
+
+def _maybe(word: str) -> int:
+    return 0 if word == "0" else _count(word)
+
+
 def _options(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.faults", description=__doc__)
     add = parser.add_argument
     add("--hosts", type=Path, action="append", default=[], metavar="FOLDER", help="take these programs instead of ours")
-    add("--sample", type=int, metavar="N", help="take N programs of all that are verified")
+    add("--sample", type=_count, metavar="N", help="take N programs, drawn by a hash, and verify no more than those")
     add("--operator", action="append", default=[], metavar="NAME", help="only this way to break a program")
     add("--cause", action="append", default=[], metavar="NAME", help="only faults of this cause (`clean`: twins)")
     add("--tool", action="append", default=[], choices=list(TOOLS), help="ask only this one (default: all)")
     add("--command", metavar="LINE", help="ask another tool: a command with {program} and {out}, which writes JSON")
-    add("--fix", type=int, default=300, metavar="N", help="how many programs fix is asked for (default: 300)")
+    add("--answers", type=Path, metavar="FILE", help="JSON: answers of another tool by the names of exported folders")
+    add("--fix", type=_maybe, default=300, metavar="N", help="how many programs fix is asked for (default: 300)")
     add(
         "--variants",
-        type=int,
+        type=_maybe,
         default=300,
         metavar="N",
         help="how many programs are told in other words (default: 300)",
@@ -125,7 +197,13 @@ def _options(words: list[str] | None) -> argparse.Namespace:
     add("--publish", type=Path, metavar="PAGE", help="write the tables into this page, between its two comments")
     add("--misses", metavar="TOOL", choices=list(TOOLS), help="list the open programs that a tool is wrong about")
     add("--dropped", action="store_true", help="list what was made and did not show its fault, by operator")
-    add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    add(
+        "--jobs",
+        type=_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="how many run at once (default: one a core)",
+    )
     add(
         "--cache",
         type=Path,
@@ -134,12 +212,13 @@ def _options(words: list[str] | None) -> argparse.Namespace:
         help="where answers are kept (default: .faults)",
     )
     add("--only-open", action="store_true", help="leave the sealed part out")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    if options.misses and options.tool and options.misses not in options.tool:
+        parser.error(f"--misses {options.misses} needs --tool {options.misses}")
+    return options
 
 
-def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress, count: int) -> list[Case]:
-    task = bar.add_task("hosts", total=count)
-
+def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress) -> list[Case]:
     def wanted(operator: Any) -> bool:
         if options.only_open and sealed(operator.name):
             return False
@@ -147,9 +226,18 @@ def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress, count: in
 
     if options.only_open:
         corpus.programs = [p for p in corpus.programs if not sealed(p.name)]
-        bar.update(task, total=len(corpus.programs))
-    found = corpus.cases(wanted, lambda: bar.advance(task))
-    cases = [c for c in found if not options.cause or c.mutant.cause in options.cause]
+    jobs = corpus.jobs(wanted)
+    if options.sample and not options.cause:
+        task = bar.add_task("programs", total=options.sample)
+        cases = corpus.sample(jobs, options.sample, lambda n: bar.advance(task, n))
+        bar.update(task, completed=len(cases), total=len(cases))
+    else:
+        task = bar.add_task("programs", total=len(jobs))
+        cases = [
+            c
+            for c in corpus.cases(jobs, lambda n: bar.advance(task))
+            if not options.cause or c.mutant.cause in options.cause
+        ]
     cases.sort(key=lambda c: hashlib.sha256(c.name.encode()).digest())
     return cases[: options.sample] if options.sample else cases
 
@@ -157,7 +245,7 @@ def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress, count: in
 def _ask(pool: Pool, cache: Cache, cases: list[Case], tools: Any, options: Any, bar: Progress) -> list[Row]:
     verdicts: dict[str, dict[str, Any]] = {c.name: {} for c in cases}
     for tool, ask in tools.items():
-        asked = cases[: options.fix] if tool in ("fix", "anomaly") else cases  # the others are quick
+        asked = cases[: options.fix] if tool == "fix" else cases  # the others are quick
         asked = [c for c in asked if not (c.clean and tool in ("torch", "anomaly"))]
         task = bar.add_task(tool, total=len(asked))
 
@@ -207,35 +295,12 @@ def _vary(pool: Pool, cache: Cache, corpus: Corpus, cases: list[Case], tools: An
     return found
 
 
-def _survival(varied: list[Any], rows: list[Row]) -> str:
-    """The share of verdicts that are the same in other words, by variant."""
-    first = {c.name: v for c, v in rows}
-    by: dict[str, Counter[str]] = defaultdict(Counter)
-    for case, variant, _, verdicts in varied:
-        for name in (variant, "all"):
-            by[name]["programs"] += 1
-            for tool, verdict in verdicts.items():
-                before = first[case.name].get(tool)
-                if before is not None:
-                    by[name][f"{tool} asked"] += 1
-                    same = before["cause"] == verdict["cause"] and before["right"] == verdict["right"]
-                    by[name][tool] += same or (not before["right"] and verdict["right"])
-    tools = [t for t in ("run", "check") if any(c[f"{t} asked"] for c in by.values())]
-    lines = [
-        "### In other words",
-        "",
-        "| variant | programs | " + " | ".join(f"{t}: same verdict" for t in tools) + " |",
-    ]
-    lines.append("| --- | ---: |" + " ---: |" * len(tools))
-    for name in [*sorted(k for k in by if k != "all"), "all"]:
-        shares = [f"{100 * by[name][t] / by[name][f'{t} asked']:.0f}%" if by[name][f"{t} asked"] else "" for t in tools]
-        lines.append(f"| {name} | {by[name]['programs']} | " + " | ".join(shares) + " |")
-    return "\n".join(lines) + "\n"
+_BEGIN, _END = "<!-- tables: written by `make faults` -->\n", "<!-- end of tables -->"
 
 
 def _publish(page: Path, text: str) -> None:
-    before, first, rest = page.read_text(encoding="utf-8").partition("<!-- tables: written by `make faults` -->\n")
-    _, last, after = rest.partition("<!-- end of tables -->")
+    before, first, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    _, last, after = rest.partition(_END)
     page.write_text(f"{before}{first}\n{text}\n{last}{after}", encoding="utf-8")
 
 
@@ -259,13 +324,17 @@ def _dropped(dropped: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     return dict(found)
 
 
+def _folder(case: Case) -> str:
+    return hashlib.sha256(case.name.encode()).hexdigest()[:12]
+
+
 def _export(cases: list[Case], folder: Path) -> int:
     """The open programs as tests/cases has them, for other tools."""
     count = 0
     for case in cases:
         if case.sealed:
             continue
-        place = folder / hashlib.sha256(case.name.encode()).hexdigest()[:12]
+        place = folder / _folder(case)
         case.mutant.program.write(place)
         case.host.write(place / "fixed_host")
         (place / "key.json").write_text(as_json(case), encoding="utf-8")

@@ -93,6 +93,28 @@ def close(a: list[float] | None, b: list[float] | None) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Job:
+    """One operator and one host: mutants, or twins. Without an operator: the host as it is."""
+
+    program: Program
+    operator: Operator | None
+    twin: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.program.name} {self.operator.name if self.operator else ''}{' twin' if self.twin else ''}"
+
+    @property
+    def order(self) -> bytes:
+        """Where a sample takes it."""
+        return hashlib.sha256(self.name.encode()).digest()
+
+
+Found = tuple[list[Case], list[str]]
+"""What came of a job: verified programs, and why others were dropped."""
+
+
 class Corpus:
     """Hosts of some folders, and what operators make of them."""
 
@@ -105,7 +127,7 @@ class Corpus:
 
     def _host(self, worker: Worker, program: Program) -> tuple[Host | None, str]:
         plain = self.ask(worker, program, "plain")
-        if plain["status"] == "timeout" or plain.get("seconds", 0) > SLOW:
+        if plain["status"] == "timeout" or plain.get("cpu", 0) > SLOW:
             return None, f"runs for more than {SLOW:.0f} s; make it smaller"
         if plain["status"] != "ok":
             missing = "No module named" in plain.get("message", "")
@@ -131,41 +153,90 @@ class Corpus:
 
     # -- mutants ---------------------------------------------------------------------------------------------------------
 
-    def cases(
-        self, only: Callable[[Operator], bool] = lambda o: True, done: Callable[[], None] = lambda: None
-    ) -> Iterator[Case]:
-        """Every verified mutant and twin, a few of each operator for each host; `done` is called after every host."""
-        for program, (host, why) in self.pool.map(self._host, self.programs):
-            if host is None:
-                self.say(f"{program.name}: {why}")
-            else:
-                yield from self._of(host, only)
-            done()
-
-    def _of(self, host: Host, only: Callable[[Operator], bool]) -> Iterator[Case]:
+    def jobs(self, only: Callable[[Operator], bool] = lambda o: True) -> list[Job]:
+        """What there is to try, host by host."""
         chosen = [o for o in operators().values() if only(o)]
-        jobs = [(host, o, False) for o in chosen]
-        jobs += [(host, o, True) for o in chosen if hashlib.sha256(f"{host.name} {o.name}".encode()).digest()[0] % 2]
-        fits = False
-        yield Case(
-            Mutant("untouched", "main.py", host.program, "clean", host.name),
-            {"cause": "clean"},
-            host.program,
-            host.result,
-            {},
-        )
-        for (_, operator, twin), (found, dropped) in self.pool.map(self._some, jobs):
-            fits = fits or bool(found or dropped)
-            for why in dropped:
-                self.dropped[f"{operator.name}{' twin' if twin else ''}", why] += 1
-            for mutant, key, ran in found:
-                yield Case(mutant, key, host.program, host.result, ran)
-        if not fits:
-            self.say(f"{host.name}: no operator fits")
+        found = []
+        for program in self.programs:
+            found.append(Job(program, None))
+            found += [Job(program, o) for o in chosen]
+            names = ((o, hashlib.sha256(f"{program.name} {o.name}".encode()).digest()[0]) for o in chosen)
+            found += [Job(program, o, twin=True) for o, drawn in names if drawn % 2]
+        return found
 
-    def _some(self, worker: Worker, job: Any) -> tuple[list[tuple[Mutant, dict[str, Any], dict[str, Any]]], list[str]]:
+    def cases(self, jobs: list[Job] | None = None, done: Callable[[int], None] = lambda n: None) -> Iterator[Case]:
+        """Every verified program of some jobs, a few of each; `done` is told how many each job gave."""
+        by: dict[str, list[Job]] = {}
+        for job in self.jobs() if jobs is None else jobs:
+            by.setdefault(job.program.name, []).append(job)
+
+        def one(worker: Worker, some: list[Job]) -> tuple[str, list[Found]]:
+            return self._of(worker, some, done)
+
+        for some, (why, found) in self.pool.map(one, by.values()):
+            if why:
+                self.say(f"{some[0].program.name}: {why}")
+            for job, (cases, dropped) in zip(some, found, strict=False):
+                for reason in dropped:
+                    assert job.operator is not None
+                    self.dropped[f"{job.operator.name}{' twin' if job.twin else ''}", reason] += 1
+                yield from cases
+
+    def sample(self, jobs: list[Job], count: int, done: Callable[[int], None] = lambda n: None) -> list[Case]:
+        """Programs of jobs in the order of a hash, until there are enough: no more is verified than is asked for."""
+        waiting, found = sorted(jobs, key=lambda j: j.order), list[Case]()
+        while waiting and len(found) < count:
+            some, waiting = waiting[: count - len(found)], waiting[count - len(found) :]
+            place = {j.name: i for i, j in enumerate(some)}
+            made = self.cases(some, done)
+            found += sorted(made, key=lambda c: place[_job_name(c)])
+        return found[:count]
+
+    def _of(self, worker: Worker, jobs: list[Job], done: Callable[[int], None]) -> tuple[str, list[Found]]:
+        """What comes of one host's jobs, or why it is of no use."""
+        program = jobs[0].program
+        host: tuple[Host | None, str] | None = None
+        results: list[Found] = []
+        parts = (_MAKERS, _INSIDE, _torch(), program.digest)
+
+        def surveyed() -> tuple[Host | None, str]:
+            nonlocal host
+            host = host or self._host(worker, program)
+            return host
+
+        def whole() -> dict[str, Any]:
+            made, why = surveyed()
+            return {"why": why, "result": made.result if made else []}
+
+        known = self.cache.get("host", *parts, make=whole)
+        if known["why"]:
+            for _ in jobs:
+                done(0)
+            return known["why"], []
+        for job in jobs:
+            if job.operator is None:
+                mutant = Mutant("untouched", "main.py", program, "clean", program.name)
+                results.append(([Case(mutant, {"cause": "clean"}, program, known["result"], {})], []))
+            else:
+
+                def some(job: Job = job) -> Any:
+                    made, _ = surveyed()
+                    assert made is not None
+                    return self._some(worker, made, job)
+
+                name = f"{job.operator.name}{job.operator.digest}{job.twin}"
+                made, dropped = self.cache.get("job", *parts, name, make=some)
+                cases = [Case(Mutant.loaded(m), key, program, known["result"], ran) for m, key, ran in made]
+                results.append((cases, dropped))
+            done(len(results[-1][0]))
+        tried = [r for r, j in zip(results, jobs, strict=True) if j.operator is not None]
+        fits = len(tried) < len(operators()) or any(r[0] or r[1] for r in tried)
+        return "" if fits else "no operator fits", results
+
+    def _some(self, worker: Worker, host: Host, job: Job) -> tuple[list[Any], list[str]]:
         """As many of an operator's programs as are wanted, and why others were dropped on the way."""
-        host, operator, twin = job
+        operator, twin = job.operator, job.twin
+        assert operator is not None
         found, dropped = [], []
         for mutant, change in operator.of(host, twins=twin):
             key, why = (
@@ -175,7 +246,7 @@ class Corpus:
                 dropped.append(why)
                 continue
             ran = self.ask(worker, mutant.program, "plain", **self._request(host, change))
-            found.append((mutant, key, {k: ran[k] for k in ("status", "error", "stack")}))
+            found.append((mutant.saved(), key, {k: ran[k] for k in ("status", "error", "stack")}))
             if len(found) == (1 if twin else SITES):
                 break
         return found, dropped
@@ -277,11 +348,20 @@ def _unreached(events: Any) -> set[int]:
     return owned - filled
 
 
+def _job_name(case: Case) -> str:
+    operator = "" if case.mutant.operator == "untouched" else case.mutant.operator
+    return f"{case.mutant.host} {operator}{' twin' if operator and case.clean else ''}"
+
+
 def _digest(*files: Path) -> str:
     return hashlib.sha256(b"\0".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
 
 _INSIDE = _digest(HERE / "inside.py")
+_MAKERS = _digest(
+    *(HERE / f"{n}.py" for n in ("corpus", "host", "program")), *sorted((HERE / "operators").glob("_*.py"))
+)
+"""What keys depend on, beside the operator's own file."""
 
 
 def _torch() -> str:

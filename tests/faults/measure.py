@@ -12,7 +12,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -52,9 +51,9 @@ def _check(worker: Worker, case: Case) -> Answer:
 
 def _fix(worker: Worker, case: Case) -> Answer:
     program = case.mutant.program
-    done = worker.shell(program, [sys.executable, "-m", "secondpass", "fix", "--write", "main.py"])
-    if done["files"] == program.files:
-        return {"status": "refused" if done["status"] == "ok" else "timeout", "said": done["out"][-2000:]}
+    done = worker.ask(program, "command", command=["fix", "--write", "main.py"], limit=180)
+    if "files" not in done:
+        return {"status": "refused" if done["status"] == "ok" else done["status"], "said": done["out"][-2000:]}
     repaired = replace(program, files=done["files"])
     ran = worker.ask(repaired, "plain")
     right = [numbers(worker.ask(r, "plain")["out"]) for r in case.mutant.references]
@@ -80,6 +79,8 @@ def _anomaly(worker: Worker, case: Case) -> Answer:
     """Anomaly mode: the failing node's forward line as well, printed as a warning."""
     first = "import torch\ntorch.autograd.set_detect_anomaly(True)\nimport runpy, warnings\nwarnings.simplefilter('always')\n"
     program = case.mutant.program
+    if case.plain["error"] == "none":
+        return {"findings": [], "status": "ok"}  # there is no failing node to say more about
     files = {**program.files, "started.py": program.files["main.py"]}
     files["main.py"] = first + "exec(compile(open('started.py').read(), 'started.py', 'exec'))\n"
     ran = worker.ask(replace(program, files=files), "plain")

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ class Cache:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             pass
-        value = make()
+        value = json.loads(json.dumps(make()))  # the first answer is what later ones will be
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         part.write_text(json.dumps(value), encoding="utf-8")
@@ -53,9 +54,12 @@ class Worker:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
         self.servers: dict[str, subprocess.Popen[str]] = {}
+        self.closed = False
 
     def ask(self, program: Program, mode: str, limit: float = LIMIT, **request: Any) -> dict[str, Any]:
         """Starts a program in a mode of `server` and returns what came of it."""
+        if self.closed:
+            raise RuntimeError("nobody waits for an answer any more")
         server = self._server(program.kind)
         work = self.folder / "work"
         shutil.rmtree(work, ignore_errors=True)
@@ -66,6 +70,8 @@ class Worker:
         server.stdin.write(json.dumps({"work": str(work), "mode": mode, "limit": limit, **request}) + "\n")
         server.stdin.flush()
         line = server.stdout.readline()
+        if self.closed:
+            raise RuntimeError("nobody waits for this answer any more")
         if not line:
             self.servers.pop(program.kind)
             return {"status": "died", "out": "", "err": ""}
@@ -74,9 +80,7 @@ class Worker:
             path = work / f"{stream}.txt"
             text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
             found[stream] = text[-20_000:].replace(str(work / "program"), ".")
-        report = work / "report.json"
-        if report.exists():
-            found["report"] = json.loads(report.read_text(encoding="utf-8"))
+        found.update(_left(work, program))
         return found
 
     def shell(self, program: Program, command: list[str], limit: float = 180.0) -> dict[str, Any]:
@@ -103,11 +107,7 @@ class Worker:
             }
         except subprocess.TimeoutExpired:
             found = {"status": "timeout", "code": None, "out": "", "err": ""}
-        found["files"] = {n: (work / "program" / n).read_text(encoding="utf-8") for n in program.files}
-        report = work / "report.json"
-        if report.exists():
-            found["report"] = json.loads(report.read_text(encoding="utf-8"))
-        return found
+        return {**found, **_left(work, program)}
 
     def _server(self, kind: str) -> subprocess.Popen[str]:
         running = self.servers.get(kind)
@@ -129,10 +129,26 @@ class Worker:
         return made
 
     def close(self) -> None:
-        for server in self.servers.values():
-            server.kill()
+        self.closed = True
+        for server in list(self.servers.values()):
+            server.terminate()
             server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _left(work: Path, program: Program) -> dict[str, Any]:
+    """What a process left behind: the files of the program where it changed them, and its report."""
+    found: dict[str, Any] = {}
+    files = {n: (work / "program" / n).read_text(encoding="utf-8") for n in program.files}
+    if files != program.files:
+        found["files"] = files
+    report = work / "report.json"
+    if report.exists():
+        try:
+            found["report"] = json.loads(report.read_text(encoding="utf-8"))
+        except ValueError:
+            found["status"] = "its report is no JSON"
+    return found
 
 
 def environment() -> dict[str, str]:
@@ -156,19 +172,18 @@ class Pool:
     def __init__(self, size: int) -> None:
         self.size = size
         self.jobs: queue.SimpleQueue[tuple[Callable[[Worker], Any], Future[Any]] | None] = queue.SimpleQueue()
-        self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(size)]
+        self.workers = [Worker() for _ in range(size)]
+        self.threads = [threading.Thread(target=self._work, args=(w,), daemon=True) for w in self.workers]
         for thread in self.threads:
             thread.start()
 
-    def _work(self) -> None:
-        worker = Worker()
+    def _work(self, worker: Worker) -> None:
         while (job := self.jobs.get()) is not None:
             do, future = job
             try:
                 future.set_result(do(worker))
             except BaseException as error:
                 future.set_exception(error)
-        worker.close()
 
     def map(self, do: Callable[[Worker, Any], T], items: Iterable[Any]) -> Iterator[tuple[Any, T]]:
         """Applies a function to every item; results come in order."""
@@ -181,8 +196,14 @@ class Pool:
             yield item, future.result()
 
     def close(self) -> None:
+        """Nothing that still waits is begun; what runs is ended."""
+        with suppress(queue.Empty):
+            while True:
+                self.jobs.get_nowait()
         for _ in self.threads:
             self.jobs.put(None)
+        for worker in self.workers:
+            worker.close()
         for thread in self.threads:
             thread.join()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,19 @@ class Mutant:
         twin = "=twin" if self.cause == "clean" else ""
         tail = f"~{self.variant}" if self.variant else ""
         return f"{self.host}/{self.operator}{twin}/{self.site}{tail}"
+
+    def saved(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def loaded(cls, saved: dict[str, Any]) -> Mutant:
+        lines = {k: tuple((f, n) for f, n in v) for k, v in saved["lines"].items()}
+        tuples = {k: tuple(saved[k]) for k in ("remedy", "carrier", "also")}
+        tags = tuple(tuple(t) for t in saved["tags"])
+        programs = tuple(Program(**r) for r in saved["references"])
+        new = {**saved, **tuples, "lines": lines, "tags": tags, "references": programs}
+        return cls(**{**new, "program": Program(**saved["program"])})
 
 
 def apply(program: Program, edits: Iterable[Edit]) -> tuple[Program, dict[str, Any]] | None:

@@ -8,37 +8,36 @@ neighbour, so that its own folder holds nothing that it did not write.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
+import math
 import os
+import pkgutil
+import resource
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from . import inside
 
-# What programs, and the tool for them, import anyhow. One that is not there is imported by the child that needs it.
+# What programs, and the tool for them, import anyhow: a child that finds it there does not import it again.
 _TOOL = (
-    "torch._dynamo",
-    "numpy",
-    "secondpass.commands.run",
-    "secondpass.commands.check",
-    *(
-        f"secondpass.{m}"
-        for m in (
-            "session.session",
-            "watcher.watcher",
-            "watcher.trace",
-            "remedies",
-            "check.read",
-            "check.project",
-            "causes",
-            "render",
-        )
-    ),
+    "autograd",
+    "causes",
+    "check",
+    "commands",
+    "record",
+    "remedies",
+    "render",
+    "session",
+    "source",
+    "torchgraph",
+    "watcher",
 )
 
 
@@ -47,7 +46,7 @@ def serve(kind: str) -> None:
     import torch
 
     torch.set_num_threads(1)
-    for module in _TOOL:
+    for module in ("numpy", "torch._dynamo", "torch.profiler._cupti_monitor", *_modules()):
         with suppress(ImportError):
             importlib.import_module(module)
     if kind == "lightning":
@@ -57,6 +56,10 @@ def serve(kind: str) -> None:
         import transformers
 
         transformers.Trainer  # noqa: B018  # its modules are imported on first use
+    # Ctrl-C is for whoever asks: they tell us to leave, and the running program goes with us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    gc.freeze()  # a child's collections need not walk over what is here already, nor copy its pages
     out = os.fdopen(os.dup(1), "w")
     out.write("ready\n")
     out.flush()
@@ -64,6 +67,34 @@ def serve(kind: str) -> None:
         request = json.loads(line)
         out.write(json.dumps(answer(request)) + "\n")
         out.flush()
+
+
+def _modules() -> Iterator[str]:
+    import secondpass
+
+    for name in _TOOL:
+        folders = [f"{folder}/{name}" for folder in secondpass.__path__]
+        yield f"secondpass.{name}"
+        yield from (m.name for m in pkgutil.walk_packages(folders, f"secondpass.{name}."))
+
+
+_PATIENCE = 6
+"""Limits are seconds of work; a program that does nothing, or on a machine that does much else, may take longer by this."""
+_running: list[int] = []
+"""The program that runs now."""
+
+
+def _kill(child: int) -> None:
+    """Ends a program and what it started."""
+    for kill in (os.killpg, os.kill):  # it may not have a group yet
+        with suppress(ProcessLookupError):
+            kill(child, signal.SIGKILL)
+
+
+def _leave(*_: object) -> None:
+    for child in _running:
+        _kill(child)
+    os._exit(0)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -74,28 +105,36 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _child(request, work, reply)
+    _running[:] = [child]
     status, waited = 0, 0.0
-    while waited < request["limit"]:
-        done, status = os.waitpid(child, os.WNOHANG)
+    while waited < _PATIENCE * request["limit"]:
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
             break
         time.sleep(0.004)
         waited = time.monotonic() - began
     else:
-        os.killpg(child, signal.SIGKILL)
+        _kill(child)
         os.waitpid(child, 0)
+        _running.clear()
         return {"status": "timeout", "seconds": waited}
     took = time.monotonic() - began
+    _running.clear()
     try:
         found = json.loads(reply.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = {"status": "died", "code": os.waitstatus_to_exitcode(status)}
-    return {"seconds": took, **found}
+        code = os.waitstatus_to_exitcode(status)
+        found = {"status": "timeout" if code == -signal.SIGXCPU else "died", "code": code}
+    return {"seconds": took, "cpu": used.ru_utime + used.ru_stime, **found}
 
 
 def _child(request: dict[str, Any], work: Path, reply: Path) -> None:
     os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(request["limit"]), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = work / "program"
     os.chdir(folder)
     for stream, name in ((1, "out.txt"), (2, "err.txt")):
@@ -133,6 +172,8 @@ def _command(words: list[str]) -> dict[str, Any]:
     """A sub-command of secondpass, as a shell would start it."""
     from secondpass.commands import main
 
+    if words[0] == "fix":
+        _warm()
     sys.argv = ["secondpass", *words]
     sys.path[0] = os.getcwd()
     try:
@@ -141,6 +182,67 @@ def _command(words: list[str]) -> dict[str, Any]:
         code = leaving.code
         return {"status": "ok", "code": code if isinstance(code, int) else 0 if code is None else 1}
     return {"status": "ok", "code": 0}
+
+
+class _Starting:
+    """The process from which `fix` starts its runs, forked from this one instead of importing everything once more."""
+
+    def __init__(self) -> None:
+        from secondpass.commands._starter import serve
+
+        requests, asked = os.pipe()
+        answered, answers = os.pipe()
+        self.pid, self.ended = os.fork(), False
+        if self.pid == 0:
+            for old, new in ((requests, 0), (answers, 1)):
+                os.dup2(old, new)
+            for handle in (requests, asked, answered, answers):
+                os.close(handle)
+            sys.stdin, code = os.fdopen(0), 0
+            try:
+                serve()
+            except SystemExit as leaving:
+                code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+            except BaseException:
+                code = 1
+            atexit._run_exitfuncs()
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(code)
+        for handle in (requests, answers):
+            os.close(handle)
+        self.stdin, self.stdout = os.fdopen(asked, "wb"), os.fdopen(answered, "rb", buffering=0)
+
+    def poll(self) -> int | None:
+        if not self.ended:
+            self.ended = bool(os.waitpid(self.pid, os.WNOHANG)[0])
+        return 0 if self.ended else None
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        if not self.ended:
+            os.waitpid(self.pid, 0)
+            self.ended = True
+
+
+def _warm() -> None:
+    """Lets every run of a coming `fix` be forked, the first one too."""
+    from secondpass.remedies.prove import rounds, start
+
+    made = start.Starter(_Starting())  # type: ignore[arg-type]
+    made._answer(60.0)
+    made.warm = True
+
+    @contextmanager
+    def starter() -> Iterator[start.Starter]:
+        try:
+            yield made
+        finally:
+            made.close()
+
+    rounds.starter = starter
 
 
 if __name__ == "__main__":

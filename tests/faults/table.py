@@ -11,7 +11,7 @@ from typing import Any
 from .corpus import Case
 from .measure import Verdict
 
-__all__ = ["interval", "lost", "markdown", "totals"]
+__all__ = ["interval", "lost", "markdown", "survival", "totals"]
 
 Row = tuple[Case, dict[str, Verdict]]
 
@@ -38,6 +38,7 @@ def totals(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
                 row[f"{tool} right"] += bool(verdict["right"])
                 row[f"{tool} cause"] += bool(verdict["cause"])
                 row[f"{tool} harmful"] += bool(verdict.get("harmful"))
+                row[f"{tool} refused"] += not verdict["right"] and not verdict.get("harmful")
                 marks = verdict.get("marks", {})
                 row[f"{tool} failed"] += bool(marks.get("failed"))
                 row[f"{tool} places"] += bool(marks.get("failed") and marks.get("built"))
@@ -48,9 +49,12 @@ _COLUMNS = (
     ("run: cause", "run", "cause"),
     ("run: all right", "run", "right"),
     ("check: found", "check", "right"),
-    ("fix: right", "fix", "right"),
     ("PyTorch: line", "torch", "failed"),
     ("anomaly: line and origin", "anomaly", "places"),
+    ("command: cause", "command", "cause"),
+    ("command: all right", "command", "right"),
+    ("answers: cause", "answers", "cause"),
+    ("answers: all right", "answers", "right"),
 )
 
 
@@ -59,12 +63,13 @@ def markdown(rows: list[Row], title: str) -> str:
     sums = totals(rows)
     tools = {t for _, v in rows for t in v}
     columns = [c for c in _COLUMNS if c[1] in tools]
+    repairs = ["fix asked: right, refused, harmful"] if "fix" in tools else []
     lines = [
         f"### {title}",
         "",
-        "| cause | programs | " + " | ".join(c[0] for c in columns) + (" | fix: harmful |" if "fix" in tools else " |"),
+        "| cause | programs | " + " | ".join([*(c[0] for c in columns), *repairs]) + " |",
     ]
-    lines.append("| --- | ---: |" + " ---: |" * (len(columns) + ("fix" in tools)))
+    lines.append("| --- | ---: |" + " ---: |" * (len(columns) + len(repairs)))
     order = sorted(k for k in sums if k not in ("all faults", "clean"))
     for name in [*order, *(k for k in ("all faults", "clean") if k in sums)]:
         row = sums[name]
@@ -74,13 +79,43 @@ def markdown(rows: list[Row], title: str) -> str:
             if not count or (name == "clean" and tool in ("torch", "anomaly")):
                 cells.append("")
                 continue
-            low, high = interval(good, count)
-            cells.append(f"{100 * good / count:.0f}% ({100 * low:.0f}-{100 * high:.0f})")
+            cells.append(_share(good, count))
         if "fix" in tools:
-            asked = row.get("fix asked", 0)
-            cells.append(f"{row.get('fix harmful', 0)} of {asked}" if asked else "")
+            counts = [row.get(f"fix {what}", 0) for what in ("asked", "right", "refused", "harmful")]
+            cells.append("{}: {}, {}, {}".format(*counts) if counts[0] else "")
         label = {"clean": "harmless twins (silent)", "all faults": "**all faults**"}.get(name, name)
         lines.append(f"| {label} | {row['programs']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _share(good: int, count: int) -> str:
+    low, high = interval(good, count)
+    return f"{100 * good / count:.0f}% ({100 * low:.0f}-{100 * high:.0f})"
+
+
+def survival(varied: list[Any], rows: list[Row]) -> str:
+    """The share of verdicts that are the same in other words, by variant; one that is better than before counts too."""
+    first = {c.name: v for c, v in rows}
+    by: dict[str, Counter[str]] = defaultdict(Counter)
+    for case, variant, _, verdicts in varied:
+        for name in (variant, "**all**"):
+            by[name]["programs"] += 1
+            for tool, verdict in verdicts.items():
+                before = first[case.name].get(tool)
+                if before is not None:
+                    by[name][f"{tool} asked"] += 1
+                    same = before["cause"] == verdict["cause"] and before["right"] == verdict["right"]
+                    by[name][tool] += same or (not before["right"] and verdict["right"])
+    tools = [t for t in ("run", "check") if by["**all**"][f"{t} asked"]]
+    lines = [
+        "### In other words",
+        "",
+        "| variant | programs | " + " | ".join(f"{t}: same verdict" for t in tools) + " |",
+    ]
+    lines.append("| --- | ---: |" + " ---: |" * len(tools))
+    for name in sorted(by, key=lambda n: (n.startswith("*"), n)):
+        shares = [_share(by[name][t], by[name][f"{t} asked"]) for t in tools]
+        lines.append(f"| {name} | {by[name]['programs']} | " + " | ".join(shares) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -14,11 +14,11 @@ pytest.importorskip("torch")
 
 from secondpass.causes import CAUSES
 
-from .__main__ import HOSTS, hosts
+from .__main__ import HOSTS, hosts, main
 from .corpus import Corpus, close, numbers, sealed
 from .measure import TOOLS, answer, judge
 from .operators import operators
-from .pool import Cache, Pool, Worker, environment
+from .pool import Cache, Pool, environment
 from .program import Edit, Program, apply, line, load, tagged
 from .variants import VARIANTS, vary
 
@@ -47,13 +47,28 @@ print("RESULT", *("%.6g" % p.abs().sum() for p in model.parameters()))
 
 @pytest.fixture(scope="module")
 def pool():
+    """One worker for everything here: most of what a program costs is to import torch."""
     with Pool(1) as made:
         yield made
 
 
-def corpus_of(pool, tmp_path, *programs):
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("answers"))
+
+
+def corpus_of(pool, cache, *programs):
     said: list[str] = []
-    return Corpus(list(programs), pool, Cache(tmp_path), said.append), said
+    return Corpus(list(programs), pool, cache, said.append), said
+
+
+def cases_of(corpus, *names):
+    return list(corpus.cases(corpus.jobs(lambda o: o.name in names)))
+
+
+def asked(pool, program, mode, **request):
+    ((_, found),) = pool.map(lambda worker, p: worker.ask(p, mode, **request), [program])
+    return found
 
 
 def test_operators_and_hosts_are_many():
@@ -80,88 +95,116 @@ def test_marks_say_where_things_are():
     assert marks["lines"] == {"built": (("main.py", 3),)}
 
 
-def test_a_host_gives_mutants_with_true_keys(pool, tmp_path):
-    corpus, said = corpus_of(pool, tmp_path, Program("small", {"main.py": SMALL.lstrip()}))
-    cases = list(
-        corpus.cases(lambda o: o.name in ("undetached-state", "needless-retain", "kept-loss", "dropped-zero-grad"))
-    )
+def test_a_host_gives_mutants_with_true_keys(pool, cache):
+    names = ("undetached-state", "needless-retain", "kept-loss", "dropped-zero-grad")
+    corpus, said = corpus_of(pool, cache, Program("small", {"main.py": SMALL.lstrip()}))
+    cases = cases_of(corpus, *names)
     assert said == []
     by = {c.mutant.operator: c for c in cases if not c.clean}
     state = by["undetached-state"].key
     assert state["cause"] == "carried-state"
-    assert state["failed"] == state["freed"] == [("main.py", 11)]
-    assert ("main.py", 8) in state["built"]
+    assert state["failed"] == state["freed"] == [["main.py", 11]]
+    assert ["main.py", 8] in state["built"]
     assert "h" in state["carrier"]
-    assert by["needless-retain"].key["failed"] == [("main.py", 11)]
-    assert set(by) == {"undetached-state", "needless-retain", "kept-loss", "dropped-zero-grad"}
+    assert by["needless-retain"].key["failed"] == [["main.py", 11]]
+    assert set(by) == set(names)
     assert any(c.clean for c in cases)
+    assert cases_of(corpus, *names) == cases  # what is kept is what was made
+    jobs = corpus.jobs(lambda o: o.name in names)
+    drawn = corpus.sample(jobs, 3)
+    assert len(drawn) == 3
+    assert drawn == corpus.sample(jobs, 4)[:3]
+    assert {c.name for c in corpus.sample(jobs, 100)} == {c.name for c in cases}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("raise SystemExit(3)", "fails by itself"),
-        ("import a_package_that_nobody_has", "needs a package"),
-        ("print('done')", "prints no RESULT"),
-        ("print('RESULT 1')", "makes no backward pass"),
-        ("this is no python", "fails by itself"),
-    ],
-)
-def test_a_host_that_cannot_be_used_is_one_line(pool, tmp_path, text, why):
-    corpus, said = corpus_of(pool, tmp_path, Program("odd", {"main.py": text}))
+def test_a_host_that_cannot_be_used_is_one_line(pool, cache):
+    odd = {
+        "raise SystemExit(3)": "fails by itself",
+        "import a_package_that_nobody_has": "needs a package",
+        "print('done')": "prints no RESULT",
+        "print('RESULT 1')": "makes no backward pass",
+        "this is no python": "fails by itself",
+    }
+    corpus, said = corpus_of(pool, cache, *(Program(f"odd{i}", {"main.py": t}) for i, t in enumerate(odd)))
     assert list(corpus.cases()) == []
-    assert len(said) == 1
-    assert why in said[0]
+    for i, (line_, why) in enumerate(zip(said, odd.values(), strict=True)):
+        assert line_.startswith(f"odd{i}: ")
+        assert why in line_
 
 
-def test_a_forked_run_says_what_a_real_one_says(tmp_path):
+def test_forked_commands_say_what_real_ones_say(pool, tmp_path):
     text = SMALL.lstrip().replace("    h = h.detach()\n", "")
     (tmp_path / "main.py").write_text(text)
     command = [sys.executable, "-m", "secondpass", "run", "--json", "report.json", "main.py"]
     subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False)
     real = json.loads((tmp_path / "report.json").read_text())["findings"]
-    worker = Worker()
-    try:
-        asked = ["run", "--json", "../report.json", "main.py"]
-        forked = worker.ask(Program("p", {"main.py": text}), "command", command=asked)["report"]["findings"]
-    finally:
-        worker.close()
+    program = Program("p", {"main.py": text})
+    run = ["run", "--json", "../report.json", "main.py"]
+    forked = asked(pool, program, "command", command=run)["report"]["findings"]
     for a, b in zip(forked, real, strict=True):
         assert {k: a[k] for k in a if k != "facts"} == {k: b[k] for k in b if k != "facts"}
+    # The runs that `fix` makes are forked as well.
+    fixed = asked(pool, program, "command", command=["fix", "--write", "main.py"])
+    assert fixed["code"] == 0
+    assert "= h.detach()" in fixed["files"]["main.py"]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_variant_computes_the_same(pool, tmp_path, variant):
-    corpus, _ = corpus_of(
-        pool, tmp_path, Program("small", {"main.py": SMALL.lstrip() + "\n\ndef unused():\n    return 1\n"})
-    )
-    case = next(c for c in corpus.cases(lambda o: o.name == "kept-loss") if not c.clean)
-    made = vary(case.mutant, case.key, variant)
-    assert made is not None
-    mutant, key = made
-    assert mutant.program.files != case.mutant.program.files
-    worker = Worker()
-    try:
-        ran = worker.ask(mutant.program, "plain")
-    finally:
-        worker.close()
-    assert close(numbers(ran["out"]), case.result), ran
-    text = mutant.program.files[key["failed"][0][0]].splitlines()
-    assert any("append" in text[n - 1] for f, n in key["failed"])
+def test_a_variant_computes_the_same(pool, cache):
+    text = SMALL.lstrip() + "\n\ndef unused():\n    return 1\n"
+    corpus, _ = corpus_of(pool, cache, Program("varied", {"main.py": text}))
+    case = next(c for c in cases_of(corpus, "kept-loss") if not c.clean)
+    for variant in VARIANTS:
+        made = vary(case.mutant, case.key, variant)
+        assert made is not None, variant
+        mutant, key = made
+        assert mutant.program.files != case.mutant.program.files, variant
+        ran = asked(pool, mutant.program, "plain")
+        assert close(numbers(ran["out"]), case.result), (variant, ran)
+        lines = mutant.program.files[key["failed"][0][0]].splitlines()
+        assert any("append" in lines[n - 1] for f, n in key["failed"]), variant
 
 
-def test_the_sample_is_as_right_as_it_was(pool, tmp_path):
+def test_the_sample_is_as_right_as_it_was(pool, cache):
     """Verdicts on programs of a few hosts; to add to the sample is to hold a promise."""
     names = {n.split("/")[0] for n in SAMPLE}
-    chosen = [p for p in hosts([]) if p.name in names]
-    corpus, _ = corpus_of(pool, tmp_path, *chosen)
-    wanted = {n.split("/")[1].removesuffix("=twin") for n in SAMPLE}
-    cases = {c.name: c for c in corpus.cases(lambda o: o.name in wanted) if c.name in SAMPLE}
+    corpus, _ = corpus_of(pool, cache, *(p for p in hosts([]) if p.name in names))
+    wanted = {(n.split("/")[0], n.split("/")[1]) for n in SAMPLE}
+    jobs = [
+        j
+        for j in corpus.jobs()
+        if (j.program.name, f"{j.operator.name if j.operator else 'untouched'}{'=twin' * (j.twin or not j.operator)}")
+        in wanted
+    ]
+    cases = {c.name: c for c in corpus.cases(jobs) if c.name in SAMPLE}
     assert set(cases) == set(SAMPLE)
     for (name, tools), found in pool.map(
-        lambda worker, item: {t: answer(worker, corpus.cache, t, TOOLS[t], cases[item[0]]) for t in item[1]},
+        lambda worker, item: {t: answer(worker, cache, t, TOOLS[t], cases[item[0]]) for t in item[1]},
         SAMPLE.items(),
     ):
         for tool in tools:
             verdict = judge(tool, cases[name], found[tool])
             assert verdict["right"], (name, tool, verdict)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--hosts", "nowhere"], "no such folder: nowhere"),
+        (["--operator", "nothing"], "no such operator: nothing"),
+        (["--cause", "nothing"], "no operator makes faults of this cause: nothing"),
+        (["--command", "mytool {program}"], "--command needs"),
+        (["--command", "a-tool-that-nobody-has {program} {out}"], "no such command"),
+        (["--publish", "pyproject.toml"], "has no line"),
+        (["--answers", "pyproject.toml"], "pyproject.toml: "),
+        (["--json", "nowhere/totals.json"], "no such folder: nowhere"),
+    ],
+)
+def test_a_bad_question_is_one_line(capsys, words, said):
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_count_is_a_count(capsys):
+    for words in (["--sample", "0"], ["--jobs", "-1"], ["--tool", "run", "--misses", "check"]):
+        with pytest.raises(SystemExit):
+            main(words)

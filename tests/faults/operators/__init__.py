@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ..host import Host
@@ -61,6 +62,8 @@ class Operator:
     mutants: Callable[[Host], Iterator[Change]]
     twins: Callable[[Host], Iterator[Change]]
     holds: Callable[[dict[str, Any]], bool]
+    digest: str
+    """Of its file: what it made is kept as long as it is the same."""
 
     def of(self, host: Host, *, twins: bool = False) -> list[tuple[Mutant, Change]]:
         """The programs that this operator makes of a host, a few sites each."""
@@ -122,6 +125,7 @@ def operators() -> dict[str, Operator]:
             module.mutants,
             getattr(module, "twins", _none),
             getattr(module, "holds", lambda seen: True),
+            hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:16],
         )
     return found
 

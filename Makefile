@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all prove faults bench lint docs page release clean help
+.PHONY: demo test test-all prove faults versions bench lint docs page release clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,6 +44,9 @@ prove: $(VENV)/.test ## 10,000 random programs on our autograd and on PyTorch: p
 faults: $(VENV)/.test ## right programs broken in known ways: how often run, check and fix are right (see docs/faults.md)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults --publish docs/faults.md $(FAULTS_FLAGS)
 
+versions: $(VENV)/.test ## the tests that touch PyTorch, against one release after the other (see docs/versions.md)
+	$(BIN)/python -m tests.versions --publish docs/versions.md $(VERSIONS)
+
 bench: $(VENV)/.bench ## every published figure, as ratios to a plain run
 	@for file in bench/*.py; do case $$file in bench/_*) continue ;; esac; echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
@@ -67,4 +70,4 @@ release: $(VENV)/.test ## build the wheel, and try it in an environment of its o
 	rm -rf dist/tried && ls dist
 
 clean: ## forget what was made
-	rm -rf $(VENV) .faults dist site web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .faults .versions dist site web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

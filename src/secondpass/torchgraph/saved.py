@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from .before_2_10 import CANNOT_SAY, unpacked
 from .nodes import is_leaf
 
 __all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage"]
@@ -20,6 +21,12 @@ __all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage"]
 def _raw_names(kind: Any) -> tuple[str, ...]:
     # The classes of Python Functions come and go with the user's: they are not remembered.
     return ("_raw_saved_tensors",) if issubclass(kind, BackwardCFunction) else _raw_names_of(kind)
+
+
+def _raw(node: Any, name: str) -> Any:
+    """A place for a saved tensor, or several; raises if it is a list that was freed (rule 4)."""
+    raw = getattr(node, name)
+    return unpacked(node, name, raw) if CANNOT_SAY else raw
 
 
 @cache
@@ -42,17 +49,20 @@ def freed(node: Any) -> bool | None:
     verdict: bool | None = None
     for name in _raw_names(type(node)):
         try:
-            raw = getattr(node, name)
+            raw = _raw(node, name)
         except RuntimeError:
             return True  # rule 4
         except AttributeError:
             continue
-        for one in raw if isinstance(raw, (list, tuple)) else (raw,):
-            state = _state(one, node, name) if not isinstance(raw, (list, tuple)) else one.data is None
-            if state:
-                return True
-            if state is False:
-                verdict = False
+        if isinstance(raw, (list, tuple)):
+            # Not freed (rule 4); a place in it that holds nothing never did: `save_for_backward(x, None)`.
+            verdict = False if any(one.data is not None or one.unpack_hook is not None for one in raw) else verdict
+            continue
+        state = _state(raw, node, name)
+        if state:
+            return True
+        if state is False:
+            verdict = False
     return verdict
 
 
@@ -61,7 +71,7 @@ def saved_tensors(node: Any) -> list[tuple[str, torch.Tensor]]:
     found = []
     for name in _raw_names(type(node)):
         try:
-            raw = getattr(node, name)
+            raw = _raw(node, name)
             for one in raw if isinstance(raw, (list, tuple)) else (raw,):
                 if isinstance(one.data, torch.Tensor):
                     found.append((name.removeprefix("_raw_saved_"), one.data))
@@ -76,7 +86,7 @@ def changed(node: Any) -> str | None:
         return None
     for name in _raw_names(type(node)):
         try:
-            raw = getattr(node, name)
+            raw = _raw(node, name)
         except (RuntimeError, AttributeError):
             continue
         if any(one.unpack_hook is not None for one in (raw if isinstance(raw, (list, tuple)) else (raw,))):

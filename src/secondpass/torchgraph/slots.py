@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from .saved import _raw_names, _state
+from .saved import _raw, _raw_names, _state
 
 __all__ = ["Slot", "attributes", "checkpoint_of", "hook_region", "region_of", "slots"]
 
@@ -38,7 +38,7 @@ def slots(node: Any) -> list[Slot]:
     for raw_name in _raw_names(type(node)):
         name = raw_name.removeprefix("_raw_saved_")
         try:
-            raw = getattr(node, raw_name)
+            raw = _raw(node, raw_name)
         except RuntimeError:
             found.append(Slot(name, True))  # rule 4
             continue

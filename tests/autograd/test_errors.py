@@ -85,11 +85,11 @@ def test_whole_message(name: str, golden: Callable[[str, str], None]) -> None:
     body = textwrap.dedent(MESSAGES[name]).strip()
     source = f"w = torch.ones(2, requires_grad=True)\nx = torch.ones(2)\n{body}\n"
     torch.autograd.backward(torch.ones(1, requires_grad=True).sum())
-    start = torch.state.state.walks
+    start = torch.thread_state.state.walks
     with pytest.raises(RuntimeError) as caught:
         exec(compile(source, "train.py", "exec"), {"torch": torch})
     # Passes are numbered over the whole process: here from this program's first.
     text = str(caught.value)
-    for number in range(start + 1, torch.state.state.walks + 1):
+    for number in range(start + 1, torch.thread_state.state.walks + 1):
         text = text.replace(f"by pass {number},", f"by pass {number - start},")
     golden(f"autograd/{name}.txt", f"{source}\n---\n{text}\n")

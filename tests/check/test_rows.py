@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from secondpass.autograd.lifecycle import reach
-from secondpass.autograd.ops.more import ALIASES, COMPOSED, MORE
+from secondpass.autograd.ops.only_read import ALIASES, COMPOSED, MORE
 from secondpass.check.entries import as_program
 from secondpass.check.files.project import Project
 from secondpass.check.interpreter.decide import Policy

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from secondpass.check import Settings
-from secondpass.commands._fixing import fix
+from secondpass.commands._check_fixes import fix
 from secondpass.record import Edit, Finding, Remedy, Report
 from secondpass.remedies.edit.write import Refused, undo, write
 

@@ -13,7 +13,7 @@ pytest.importorskip("pygls")
 
 from lsprotocol import types as lsp
 
-from secondpass.commands._server import make_server
+from secondpass.commands._language_server import make_server
 
 FAULTY = (Path(__file__).parents[2] / "examples" / "carried_state.py").read_text(encoding="utf-8")
 

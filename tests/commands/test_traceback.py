@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from secondpass.render._line import cells, cropped
+from secondpass.render._styled_line import cells, cropped
 
 TWICE = """
 import torch

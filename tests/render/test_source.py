@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from secondpass.render._source import span_of_call, span_of_code, span_of_name
+from secondpass.render._source_lines import span_of_call, span_of_code, span_of_name
 
 
 def part(line, span):

@@ -191,7 +191,7 @@ def test_grouping_sorting_and_json(net):
 
 
 def test_hostile_names_stay_text():
-    from secondpass.see.rows import Ledger, Row
+    from secondpass.see.ledger_rows import Ledger, Row
 
     row = Row(4, "saved", "float32", (1,), "cpu", "<script>alert(1)</script>", "x", holder="[red]'\"<b>")
     html = Ledger((row,))._repr_html_()

@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
-    names = import_module(f"{__name__}.names").NAMES
+    names = import_module(f"{__name__}.namespace").NAMES
     if name not in names:
         raise AttributeError(f"secondpass.autograd has no {name!r}")
     globals()[name] = names[name]
@@ -35,4 +35,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MODULES, *import_module(f"{__name__}.names").NAMES})
+    return sorted({*_MODULES, *import_module(f"{__name__}.namespace").NAMES})

@@ -17,8 +17,8 @@ import numpy as np
 from .graph import INPUT, GraphError, Node, Saved
 from .methods import Tensor
 from .passes import backward, grad
-from .state import enable_grad, no_grad, set_grad_enabled, state
 from .tensors import edge_of
+from .thread_state import enable_grad, no_grad, set_grad_enabled, state
 
 __all__ = ["Function", "Variable", "backward", "enable_grad", "grad", "graph", "no_grad", "set_grad_enabled"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from .dtypes import array_type, default
 from .random import default_generator
-from .state import state
 from .tensors import Tensor
+from .thread_state import state
 
 __all__ = [
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",

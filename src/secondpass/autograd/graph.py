@@ -9,7 +9,7 @@ from typing import Any
 from . import lifecycle
 from .lifecycle import HOOKED, INPUT, LAST, Saved
 from .place import Spot, here, place
-from .state import state
+from .thread_state import state
 
 __all__ = ["HOOKED", "INPUT", "LAST", "Edge", "GraphError", "Node", "Saved"]
 

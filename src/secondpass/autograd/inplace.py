@@ -10,8 +10,8 @@ from .graph import GraphError, Node
 from .ops import OPS, Op
 from .ops.shape import extent, layout, memory
 from .recording import OpNode, arguments, arrays, as_pytorch, edges_of, tensors
-from .state import state
 from .tensors import Tensor, bump, edge_of
+from .thread_state import state
 
 __all__ = ["inplace", "set_history", "strided_node"]
 

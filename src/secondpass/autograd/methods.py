@@ -22,8 +22,8 @@ from .products import matmul, outer
 from .random import default_generator
 from .recording import row
 from .recording import tensors as F
-from .state import state
 from .tensors import Tensor
+from .thread_state import state
 
 __all__ = ["Tensor"]
 

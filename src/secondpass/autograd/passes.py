@@ -16,8 +16,8 @@ from .ops.reduce import sum_to
 from .ops.shape import memory
 from .place import here, place
 from .recording import arrays, tensors
-from .state import set_grad_enabled, state
 from .tensors import UNRECORDED, Tensor, edge_of
+from .thread_state import set_grad_enabled, state
 
 __all__ = ["Walk", "backward", "grad"]
 

@@ -14,8 +14,8 @@ from .graph import HOOKED, INPUT, Edge, GraphError, Node, Saved
 from .lifecycle import Version
 from .ops import OPS, Op, values
 from .place import here
-from .state import state
 from .tensors import SEVERAL, UNRECORDED, Tensor, edge_of
+from .thread_state import state
 
 __all__ = ["OpNode", "apply", "arguments", "arrays", "as_pytorch", "edges_of", "number", "row", "tensors"]
 

@@ -23,7 +23,7 @@ from .graph import LAST, Edge, GraphError, Node
 from .lifecycle import Version
 from .ops.shape import layout
 from .place import here
-from .state import state
+from .thread_state import state
 
 __all__ = ["AccumulateGrad", "Size", "Tensor", "bump", "edge_of"]
 

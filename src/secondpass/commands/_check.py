@@ -115,7 +115,7 @@ class Check:
             except ValueError as error:
                 return self._refuse(f"{self.baseline}: {error}")
         if self.options["fix"] or self.options["diff"]:
-            from ._fixing import fix
+            from ._check_fixes import fix
 
             report = fix(report, self.paths, self.settings(), unsafe=self.unsafe, write=not self.options["diff"])
         self._show(report)
@@ -161,7 +161,7 @@ class Check:
 def _finish(findings: list[Finding]) -> list[Finding]:
     if not findings:
         return findings
-    from ._fixing import attach_all  # what works out edits takes long to load
+    from ._check_fixes import attach_all  # what works out edits takes long to load
 
     return attach_all(findings)
 

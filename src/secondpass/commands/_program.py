@@ -31,9 +31,9 @@ from ..session import adopt
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
 from ..watcher.rank import rank
-from ._children import executable, follow, is_launcher
-from ._ending import die_of_interrupt, show, without_ours, without_torch
-from ._finding import module_root, program_file, put_first
+from ._child_processes import executable, follow, is_launcher
+from ._find_program import module_root, program_file, put_first
+from ._uncaught import die_of_interrupt, show, without_ours, without_torch
 
 __all__ = ["Program"]
 
@@ -356,7 +356,7 @@ class Program:
 
     def _write_page(self, report: Report) -> None:
         from ..see import chrome, page
-        from ..see.data import page_data
+        from ..see.page_data import page_data
 
         torch = sys.modules.get("torch")
         about = self._about(0)

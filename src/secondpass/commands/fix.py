@@ -58,7 +58,7 @@ def command(
     secondpass fix --write train.py --epochs 1
     secondpass fix --undo
     """
-    from ._fix import Screen, undo_last
+    from ._fix_screen import Screen, undo_last
 
     if undo:
         raise SystemExit(undo_last(Path.cwd()))

@@ -17,7 +17,7 @@ def command() -> None:
     `secondpass[lsp]`.
     """
     try:
-        from ._server import make_server
+        from ._language_server import make_server
     except ImportError as error:
         raise click.ClickException(f"the language server needs `pip install secondpass[lsp]` ({error})") from None
     make_server().start_io()

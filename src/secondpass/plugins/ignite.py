@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ignite.engine import Engine, Events
 
-from ._span import Span
+from ._watch_span import Span
 
 __all__ = ["SecondPass"]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import secondpass
 
-from ._span import Span
+from ._watch_span import Span
 
 # The same library comes under two names, and loading the other one takes seconds.
 if TYPE_CHECKING or "pytorch_lightning" not in sys.modules or "lightning.pytorch" in sys.modules:

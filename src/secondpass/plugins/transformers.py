@@ -12,7 +12,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from ._span import Span
+from ._watch_span import Span
 
 __all__ = ["SecondPass"]
 

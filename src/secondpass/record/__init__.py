@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plain frozen data: what producers say, what causes find, what renderers show. Imports nothing of ours."""
 
-from ._plain import from_plain, to_plain
+from ._json import from_plain, to_plain
 from .event import (
     Binding,
     Clear,

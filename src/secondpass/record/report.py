@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._plain import from_plain, to_plain
+from ._json import from_plain, to_plain
 from .finding import Finding, html_of
 
 __all__ = ["SCHEMA", "Report"]

@@ -9,7 +9,7 @@ from typing import IO
 
 from ..record import Finding, Report
 from ..record.finding import HTML
-from ._screen import screen
+from ._message import screen
 
 __all__ = ["color_for", "note", "painted"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..record import Finding, Place
-from ._line import Line, cells, cropped, fold
-from ._source import Sources, span_of_call, span_of_code, span_of_name
+from ._source_lines import Sources, span_of_call, span_of_code, span_of_name
+from ._styled_line import Line, cells, cropped, fold
 
 __all__ = ["excerpts", "gutter"]
 

@@ -10,8 +10,8 @@ from difflib import SequenceMatcher
 from ..causes import find
 from ..record import Edit, Finding
 from ._excerpt import gutter
-from ._line import Line, cropped, wrap
-from ._source import Sources
+from ._source_lines import Sources
+from ._styled_line import Line, cropped, wrap
 
 __all__ = ["remedies"]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..record import Report
-from ._cell import row, told
+from ._notebook import row, told
 
 __all__ = ["render"]
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..record import Finding, Report
-from ._cell import row, told
+from ._notebook import row, told
 
 __all__ = ["render"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from ..record import Finding, Report
-from ._line import Line
-from ._screen import screen
+from ._message import screen
+from ._styled_line import Line
 
 __all__ = ["render"]
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ..causes import find
 from ..record import Edit, Finding, Place, Remedy, Report
-from ._cell import row, told
+from ._notebook import row, told
 
 __all__ = ["render"]
 

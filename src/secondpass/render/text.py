@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..record import Report
-from ._line import Line, wrap
-from ._screen import screen
+from ._message import screen
+from ._styled_line import Line, wrap
 
 __all__ = ["STYLES", "painted", "render"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .rows import Ledger
+    from .ledger_rows import Ledger
 
 __all__ = ["ledger"]
 
@@ -31,6 +31,6 @@ def ledger(loss: Any = None) -> Ledger:
     """
     import sys
 
-    from .take import take
+    from .read_graph import take
 
     return take(loss, sys._getframe(1))

@@ -22,8 +22,8 @@ from ..watcher.failure import Failed
 from ..watcher.ledger import PassNote
 from ..watcher.watcher import Watcher
 from .modules import Modules
-from .origin import Origin
-from .take import Entry, Reading, without_collection
+from .node_origin import Origin
+from .read_graph import Entry, Reading, without_collection
 
 __all__ = ["Recorder", "Sample"]
 

@@ -26,8 +26,8 @@ from ..watcher.bindings import Seen, Snapshot, Trail
 from ..watcher.failure import Failed, Graph, kind_of
 from ..watcher.ledger import PassNote
 from ..watcher.trace import build
-from .guess import Guess
 from .session import Session, note_of, with_edits
+from .unwatched_pass import Guess
 
 __all__ = ["explain", "last"]
 

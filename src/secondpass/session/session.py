@@ -302,7 +302,7 @@ class Session:
         self._conclude(trace, error)
 
     def _ran_out(self, error: BaseException) -> None:
-        from ..see.memory import is_out_of_memory, out_of_memory
+        from ..see.out_of_memory import is_out_of_memory, out_of_memory
 
         if is_out_of_memory(error):
             self._conclude(out_of_memory(self.watcher, error), error)

@@ -11,7 +11,7 @@ import numpy as np
 from ..creation import empty
 from ..dtypes import ALL
 from ..methods import Tensor
-from ..state import state
+from ..thread_state import state
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "zero_grads"]
 

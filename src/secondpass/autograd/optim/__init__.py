@@ -10,8 +10,8 @@ import numpy as np
 
 from ..methods import Tensor
 from ..nn.modules import zero_grads
-from ..state import enable_grad, state
 from ..tensors import bump
+from ..thread_state import enable_grad, state
 from . import lr_scheduler
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from ... import record
 from ..place import frames, here, place, stack, written
-from ..state import state
 from ..tensors import AccumulateGrad, Tensor
+from ..thread_state import state
 from .bindings import look, optimizers, terms
 from .gradients import Gradients
 from .loops import Loops

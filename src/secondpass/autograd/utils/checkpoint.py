@@ -11,8 +11,8 @@ from ..autograd import Function, saved_tensors_hooks
 from ..graph import INPUT, GraphError, Node
 from ..passes import backward as walk_back
 from ..random import default_generator
-from ..state import enable_grad, state
 from ..tensors import Tensor
+from ..thread_state import enable_grad, state
 
 __all__ = ["checkpoint"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...autograd.ops.more import row
+from ...autograd.ops.only_read import row
 from ..interpreter.calls import MORE
 from ..interpreter.library import function, models
 from ..interpreter.loops import iterate

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.ops.more import CREATION
+from ...autograd.ops.only_read import CREATION
 from ..interpreter.attributes import get_attribute
 from ..interpreter.contexts import Lasting, Switch
 from ..interpreter.library import function, models

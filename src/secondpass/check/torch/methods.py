@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ...autograd.ops.more import CREATION, NO_HISTORY, composed, row
+from ...autograd.ops.only_read import CREATION, NO_HISTORY, composed, row
 from ..interpreter.gradfn import GradFunction
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine

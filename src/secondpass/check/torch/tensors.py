@@ -7,7 +7,7 @@ import ast
 from typing import Any
 
 from ...autograd.ops import Op
-from ...autograd.ops.more import FIRST, NO_HISTORY, composed, row
+from ...autograd.ops.only_read import FIRST, NO_HISTORY, composed, row
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode, kept

@@ -29,7 +29,7 @@ __all__ = ["Starter", "starter"]
 _SERVER = (
     "import sys\n"
     "if not sys.flags.safe_path: sys.path[0] = sys.executable\n"
-    "from secondpass.commands._starter import serve\n"
+    "from secondpass.commands._fork_server import serve\n"
     "serve()"
 )
 _POLL = 1.0

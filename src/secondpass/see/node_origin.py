@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..record import Place
 from ..watcher.log import END, ENTRY, Log, Statement
 from ..watcher.watcher import Watcher
-from .rows import Row
+from .ledger_rows import Row
 
 if TYPE_CHECKING:
-    from .take import Entry
+    from .read_graph import Entry
 
 __all__ = ["Origin"]
 

@@ -71,8 +71,8 @@ def _follow_spawn(module: Any, program: Any) -> None:
             at = line.index("-c") + 1
         except ValueError:
             return line
-        ours = f"from secondpass.commands._children import spawn_main; spawn_main({settings!r}, {kwds!r})"
-        code = f"try:\n    import secondpass.commands._children\nexcept ImportError:\n    {line[at]}\nelse:\n    {ours}"
+        ours = f"from secondpass.commands._child_processes import spawn_main; spawn_main({settings!r}, {kwds!r})"
+        code = f"try:\n    import secondpass.commands._child_processes\nexcept ImportError:\n    {line[at]}\nelse:\n    {ours}"
         return [*line[:at], code, *line[at + 1 :]]
 
     get_command_line.followed = True  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from ..record import Finding, Remedy, Report
 from ..remedies.edit.write import UNDO, Refused, undo, write
 from ..remedies.prove.rounds import ROUNDS, Options, Repair, Round
 from ..remedies.prove.run import Command
-from ._ending import without_torch
+from ._uncaught import without_torch
 
 __all__ = ["Screen", "undo_last"]
 

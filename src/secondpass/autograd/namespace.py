@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import creation, products, state
+from . import creation, products, thread_state
 from .dtypes import ALIASES, ALL, device, dtype
 from .functions import FUNCTIONS, JOINS
 from .methods import Tensor
@@ -17,7 +17,7 @@ from .tracing import Trace
 NAMES: dict[str, Any] = {
     **FUNCTIONS,
     **JOINS,
-    **{n: getattr(home, n) for home in (creation, products, state) for n in home.__all__},
+    **{n: getattr(home, n) for home in (creation, products, thread_state) for n in home.__all__},
     **ALL,
     **{name: ALL[kind] for name, kind in ALIASES.items()},
     "Tensor": Tensor,

@@ -17,7 +17,7 @@ from ..render.text import render
 from .page import SCHEMA
 
 if TYPE_CHECKING:
-    from .origin import Origin
+    from .node_origin import Origin
     from .recorder import Recorder, Sample
 
 __all__ = ["page_data"]
@@ -47,7 +47,7 @@ class _Data:
                 names[b.number] = b.name
         self.origin: Origin | None = None
         if recorder is not None:  # torch is loaded then
-            from .origin import Origin
+            from .node_origin import Origin
 
             self.origin = Origin(recorder.watcher)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from .rows import Groups, Ledger, Row, size
+from .ledger_rows import Groups, Ledger, Row, size
 
 __all__ = ["html", "plain", "table"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..record import Finding, Place, from_plain
 from ._excerpt import excerpts
-from ._line import LABEL, Line, cells, cropped, fold, padded, wrap
 from ._remedy import remedies
-from ._source import Sources
+from ._source_lines import Sources
+from ._styled_line import LABEL, Line, cells, cropped, fold, padded, wrap
 
 __all__ = ["screen"]
 

@@ -147,17 +147,17 @@ class Ledger:
         return f"<Ledger: {size(self.total)} in {len(saved)} saved tensors behind {self.nodes} nodes{gone}>"
 
     def __str__(self) -> str:
-        from .table import plain
+        from .ledger_table import plain
 
         return plain(self)
 
     def __rich__(self) -> Any:
-        from .table import table
+        from .ledger_table import table
 
         return table(self)
 
     def _repr_html_(self) -> str:
-        from .table import html
+        from .ledger_table import html
 
         return html(self)
 
@@ -190,17 +190,17 @@ class Groups:
         return f"<Ledger by {self.key}: {size(self.total)} in {len(self.groups)} groups>"
 
     def __str__(self) -> str:
-        from .table import plain
+        from .ledger_table import plain
 
         return plain(self)
 
     def __rich__(self) -> Any:
-        from .table import table
+        from .ledger_table import table
 
         return table(self)
 
     def _repr_html_(self) -> str:
-        from .table import html
+        from .ledger_table import html
 
         return html(self)
 

@@ -41,8 +41,8 @@ from ..torchgraph import (
 from ..watcher.bindings import Snapshot, look
 from ..watcher.files import Files
 from ..watcher.watcher import Watcher
-from .origin import Origin
-from .rows import Ledger
+from .ledger_rows import Ledger
+from .node_origin import Origin
 
 __all__ = ["Entry", "Reading", "take", "watching", "without_collection"]
 

@@ -317,7 +317,13 @@ class Corpus:
         result = numbers(ran["out"])
         if result is None:
             return "no result"
-        same = len(result) == len(host.result) and all(map(math.isclose, result, host.result))
+        right = host.result
+        if change.shows == "reference":
+            found = numbers(self.ask(worker, mutant.references[0], "plain")["out"]) if mutant.references else None
+            if found is None:
+                return "the right way does not run"
+            right = found
+        same = len(result) == len(right) and all(map(math.isclose, result, right))
         if change.shows == "same":
             return "" if same else "another result"
         if change.shows == "alive":

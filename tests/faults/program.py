@@ -94,7 +94,8 @@ class Mutant:
     references: tuple[Program, ...] = ()
     """Further repairs that are right, beside the host."""
     shows: str = "result"
-    """How a silent fault shows in a plain run: `result` (it differs from the host's), `same` (it does not), `alive`."""
+    """How a silent fault shows in a plain run: `result` (it differs from the host's), `reference` (from that of the first
+    reference: what was added is wrong, not that it was), `same` (it does not differ), `alive`, `unreached`."""
     variant: str = ""
 
     @property

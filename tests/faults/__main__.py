@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .corpus import Case, Corpus, close, numbers, sealed
-from .measure import TOOLS, answer, as_json, command_tool, judge
+from .measure import TOOLS, answer, as_json, command_tool, given, judge
 from .operators import operators
 from .pool import ROOT, Cache, Pool, Worker
 from .program import Program, load
@@ -74,12 +74,14 @@ def _measure(options: argparse.Namespace, console: Console) -> int:
         varied = _vary(pool, cache, corpus, cases, tools, options, bar)
     open_ = [r for r in rows if not r[0].sealed]
     closed = [r for r in rows if r[0].sealed]
-    text = markdown(open_, "Open part") + "\n" + markdown(closed, "Sealed part")
+    parts = [(r, t) for r, t in ((open_, "Open part"), (closed, "Sealed part")) if r]
+    tables = [markdown(*p) for p in parts]
     if "run" in tools:
-        text += "\n" + lost(open_, "Open part") + "\n" + lost(closed, "Sealed part")
+        tables += [lost(*p) for p in parts]
     if varied:
-        text += "\n" + survival(varied, rows)
-    print(text)
+        tables.append(survival(varied, rows))
+    text = "\n".join(tables)
+    print(text or "no program was made")
     if options.publish:
         _publish(options.publish, text)
     if options.dropped:
@@ -137,8 +139,8 @@ def _tools(options: argparse.Namespace) -> dict[str, Any]:
     if options.command:
         tools["command"] = command_tool(options.command)
     if options.answers:
-        given = json.loads(options.answers.read_text(encoding="utf-8"))
-        tools["answers"] = lambda worker, case: given.get(_folder(case)) or given.get(case.name) or {"findings": None}
+        told = json.loads(options.answers.read_text(encoding="utf-8"))
+        tools["answers"] = lambda worker, case: given(told.get(_folder(case), told.get(case.name)))
     return tools
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from .corpus import Case, close, numbers
 from .pool import ROOT, Cache, Worker
 
-__all__ = ["TOOLS", "Verdict", "answer", "command_tool", "judge"]
+__all__ = ["TOOLS", "Verdict", "answer", "command_tool", "given", "judge"]
 
 Answer = dict[str, Any]
 Verdict = dict[str, Any]
@@ -115,9 +115,16 @@ def command_tool(command: str) -> Callable[[Worker, Case], Answer]:
             done = worker.shell(case.mutant.program, words)
         except (OSError, subprocess.SubprocessError) as error:
             return {"findings": None, "status": str(error)}
-        return {"findings": done.get("report", {}).get("findings"), "status": done["status"]}
+        return given(done.get("report"), done["status"])
 
     return ask
+
+
+def given(report: Any, status: str = "ok") -> Answer:
+    """Another tool's report, if it is one: no more than a list of findings is needed."""
+    findings = report.get("findings") if isinstance(report, dict) else None
+    good = isinstance(findings, list) and all(isinstance(f, dict) for f in findings)
+    return {"findings": findings if good else None, "status": status}
 
 
 def _own_fault(text: str) -> bool:
@@ -125,7 +132,9 @@ def _own_fault(text: str) -> bool:
 
 
 def answer(worker: Worker, cache_: Cache, tool: str, ask: Callable[[Worker, Case], Answer], case: Case) -> Answer:
-    """What a tool says of a case, asked once."""
+    """What a tool says of a case, asked once. When another's tool changes is not known: it is asked every time."""
+    if tool not in TOOLS:
+        return ask(worker, case)
     ours = tool in ("run", "check", "fix")
     key = case.mutant.program.digest + (repr([r.digest for r in case.mutant.references]) if tool == "fix" else "")
     found: Answer = cache_.get(tool, _source() if ours else _here(), key, make=lambda: ask(worker, case))
@@ -200,7 +209,7 @@ def _causes(key: dict[str, Any]) -> list[str]:
 
 
 def _marks(finding: dict[str, Any], key: dict[str, Any]) -> dict[str, bool]:
-    kinds = [r.get("kind") for r in finding.get("remedies") or []]
+    kinds = [r.get("kind") for r in finding.get("remedies") or () if isinstance(r, dict)]
     return {
         "cause": finding.get("cause") in _causes(key),
         "failed": _at(finding.get("failed"), key.get("failed")),
@@ -214,7 +223,7 @@ def _marks(finding: dict[str, Any], key: dict[str, Any]) -> dict[str, bool]:
 def _at(place: Any, accepted: Any) -> bool:
     if not accepted:
         return True
-    return bool(place) and any(
+    return isinstance(place, dict) and any(
         Path(str(place.get("file", ""))).name == Path(f).name and place.get("line") == n for f, n in accepted
     )
 
@@ -222,7 +231,8 @@ def _at(place: Any, accepted: Any) -> bool:
 def _carried(finding: dict[str, Any], accepted: Any) -> bool:
     if not accepted:
         return True
-    name = _plain((finding.get("carrier") or {}).get("name") or "")
+    carrier = finding.get("carrier")
+    name = _plain(str(carrier.get("name") or "") if isinstance(carrier, dict) else "")
     return any(name == (a := _plain(b)) or name.startswith((a + "[", a + ".")) for b in accepted)
 
 

@@ -72,6 +72,9 @@ def _measure(options: argparse.Namespace, console: Console) -> int:
             return _export(cases, options.export)
         rows = _ask(pool, cache, cases, tools, options, bar)
         varied = _vary(pool, cache, corpus, cases, tools, options, bar)
+    spent = ", ".join(f"{mode} {seconds:.0f} s" for mode, seconds in pool.spent.most_common() if seconds >= 0.5)
+    if spent:
+        console.print(f"{len(cases)} programs; processor time of what was not known yet: {spent}", highlight=False)
     open_ = [r for r in rows if not r[0].sealed]
     closed = [r for r in rows if r[0].sealed]
     parts = [(r, t) for r, t in ((open_, "Open part"), (closed, "Sealed part")) if r]

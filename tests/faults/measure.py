@@ -145,7 +145,7 @@ def answer(worker: Worker, cache_: Cache, tool: str, ask: Callable[[Worker, Case
 def _source() -> str:
     """What our own answers depend on."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in (*sorted((ROOT / "src").rglob("*.py")), Path(__file__).with_name("server.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -55,6 +56,8 @@ class Worker:
         self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
         self.servers: dict[str, subprocess.Popen[str]] = {}
         self.closed = False
+        self.spent: Counter[str] = Counter()
+        """Seconds of processor time by what was asked for."""
 
     def ask(self, program: Program, mode: str, limit: float = LIMIT, **request: Any) -> dict[str, Any]:
         """Starts a program in a mode of `server` and returns what came of it."""
@@ -76,6 +79,9 @@ class Worker:
             self.servers.pop(program.kind)
             return {"status": "died", "out": "", "err": ""}
         found: dict[str, Any] = json.loads(line)
+        if found["status"] == "fault" and mode == "command":
+            raise RuntimeError(f"not the tool's fault, but that of those who ask it: {found['message']}")
+        self.spent[mode if mode != "command" else request["command"][0]] += found.get("cpu", 0.0)
         for stream in ("out", "err"):
             path = work / f"{stream}.txt"
             text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
@@ -194,6 +200,11 @@ class Pool:
             waiting.append((item, future))
         for item, future in waiting:
             yield item, future.result()
+
+    @property
+    def spent(self) -> Counter[str]:
+        """Seconds of processor time that programs took, by what was asked for."""
+        return sum((w.spent for w in self.workers), Counter())
 
     def close(self) -> None:
         """Nothing that still waits is begun; what runs is ended."""

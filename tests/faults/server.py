@@ -181,6 +181,8 @@ def _command(words: list[str]) -> dict[str, Any]:
     except SystemExit as leaving:
         code = leaving.code
         return {"status": "ok", "code": code if isinstance(code, int) else 0 if code is None else 1}
+    except Exception as error:
+        return {"status": "crashed", "code": 1, "message": repr(error)}
     return {"status": "ok", "code": 0}
 
 
@@ -188,7 +190,7 @@ class _Starting:
     """The process from which `fix` starts its runs, forked from this one instead of importing everything once more."""
 
     def __init__(self) -> None:
-        from secondpass.commands._starter import serve
+        from secondpass.remedies.prove.start import _SERVER
 
         requests, asked = os.pipe()
         answered, answers = os.pipe()
@@ -200,7 +202,7 @@ class _Starting:
                 os.close(handle)
             sys.stdin, code = os.fdopen(0), 0
             try:
-                serve()
+                exec(_SERVER, {"__name__": "__main__"})
             except SystemExit as leaving:
                 code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
             except BaseException:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -101,6 +102,10 @@ def check_setup(command: str) -> None:
         faults_options(words[3:])
     elif words[:1] == ["make"]:
         subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
+    elif shell := re.search(r"_SECONDPASS_COMPLETE=(\w+)_source secondpass", command):
+        from click.shell_completion import get_completion_class
+
+        assert get_completion_class(shell[1]), command
     else:
         assert words[:1] in ([], ["cd"], ["git"]), f"not checked: {command}"
 

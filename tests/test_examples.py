@@ -77,3 +77,24 @@ def test_example(path, tmp_path, golden):
     assert finding["remedies"], "a finding says what to do"
     start = watched.stderr.index(f"{finding['code']} {finding['cause']}")
     golden(f"examples/{path.stem}.txt", SAMPLED.sub("N", watched.stderr[start:]))
+
+
+def test_reading_finds_every_example(tmp_path):
+    done = python("-m", "secondpass", "check", "--no-cache", "--json", str(tmp_path / "report.json"), "examples")
+    assert done.returncode == 1
+    found = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert {(Path(f["failed"]["file"]).stem.replace("_", "-"), f["cause"]) for f in found} == {
+        (cause, cause) for cause in (p.stem.replace("_", "-") for p in EXAMPLES)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_every_example_is_repaired(path, tmp_path):
+    pytest.importorskip("torch")
+    done = python("-m", "secondpass", "fix", "--json", str(tmp_path / "report.json"), f"examples/{path.name}")
+    assert done.returncode == 0, done.stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["program"]["fixed"]
+    [finding] = report["findings"]
+    assert finding["remedies"][0]["proof"]["status"] == "proven"

@@ -13,7 +13,7 @@ from .edit.source import Source, Span, walk
 from .find.flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
 from .find.project import Project, Scope
 from .rewrite.arguments import pass_calls
-from .rewrite.numpy import translated
+from .rewrite.numpy import calls_numpy, translated
 from .rewrite.uncut import uncut
 from .way import Way
 
@@ -27,23 +27,33 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     places = [p for p in (remedy.place, finding.built, finding.used, finding.failed) if p]
     if finding.facts.get("cut") == "frozen":
         yield from _aliased(project)
-    for place in places[:2]:
-        here = project.at(place)
-        if here:
-            yield from _at(here[0], here[1])
+    known = [here for place in places[:2] if (here := project.at(place))]
+    if finding.facts.get("cut") == "numpy":
+        for source, statement in known:
+            function = source.scope(statement)
+            if isinstance(function, cst.FunctionDef) and calls_numpy(source, function):
+                # The values are computed by NumPy: a cut less would not bring the history back.
+                yield from _in_torch(source, function)
+                return
+    for source, statement in known:
+        yield from _at(source, statement)
     if not finding.sure:
         return  # where the history was lost is not known: any other cut in the program may be meant
     yield from _switched_off(project)
     chain = _towards_losses(project)
     functions = _entered(project, chain)
     for source, function in functions:
-        for patch in translated(source, function):
-            yield Way(patch, f"Compute `{function.name.value}` with torch", safe=False, why=_WHY)
+        yield from _in_torch(source, function)
     for source, statement in chain:
         yield from _at(source, statement)
     for source, function in functions:
         for statement in simple(source.body(function)):
             yield from _at(source, statement)
+
+
+def _in_torch(source: Source, function: cst.FunctionDef) -> Iterator[Way]:
+    for patch in translated(source, function):
+        yield Way(patch, f"Compute `{function.name.value}` with torch", safe=False, why=_WHY)
 
 
 def _switched_off(project: Project) -> Iterator[Way]:

@@ -84,7 +84,7 @@ from ..source import assigned
 from ._finding import quoted, remedy, warning
 from .facts.cutoff import cut_in_source, unrecorded_reads
 from .facts.lines import sources_of
-from .facts.unused import unused
+from .facts.unused import behind, unused
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -259,9 +259,10 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
             kind = "parameter"
         if place is None and name.rpartition(".")[0] not in trace.libraries:
             branch = _branch(trace, owner, name, bare)
-            if branch is not None and not any(f.failed == branch.failed for f in found):
-                found.append(branch)
-            continue
+            if branch is not None:
+                found += [branch] if not any(f.failed == branch.failed for f in found) else []
+                continue
+            place, kind = _cut_behind(trace, {n for n in bare if _is_inside(trace, n, name)})
         if place is None or any(f.failed == place for f in found):
             continue  # never run, or cut where the source does not show it: not certain
         message = (
@@ -282,14 +283,23 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     return found
 
 
+def _is_inside(trace: Trace, number: int, module: str) -> bool:
+    """Whether a leaf is a parameter of a module."""
+    leaf = trace.nodes[number].leaf or "" if number in trace.nodes else ""
+    return leaf == module or leaf.startswith(module + ".")
+
+
+def _cut_behind(trace: Trace, leaves: set[int]) -> tuple[Place | None, str]:
+    """Where what was computed with some leaves was seen to lose its history."""
+    for cut in reversed(trace.cuts):
+        if cut.number is not None and cut.kind in ("detach", "data") and leaves & behind(trace, cut.number):
+            return cut.place, cut.kind
+    return None, ""
+
+
 def _branch(trace: Trace, owner: Owner, name: str, bare: set[int]) -> Finding | None:
     """A module that runs, and whose output no loss uses."""
-
-    def inside(number: int) -> bool:
-        leaf = trace.nodes[number].leaf or "" if number in trace.nodes else ""
-        return leaf == name or leaf.startswith(name + ".")
-
-    found = unused(trace, name, set(filter(inside, bare)), owner)
+    found = unused(trace, name, {n for n in bare if _is_inside(trace, n, name)}, owner)
     if found is None:
         return None
     made = quoted(owner.name, "the optimizer")

@@ -204,6 +204,8 @@ class Cut:
     name: str = ""
     """What lost its history, as the source writes it."""
     place: Place | None = None
+    number: int | None = None
+    """The node behind it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,18 @@ from functools import cache
 
 from .table import OPS, Op
 
-__all__ = ["ALIASES", "COMPOSED", "CREATION", "FIRST", "MORE", "NO_HISTORY", "composed", "row"]
+__all__ = [
+    "ALIASES",
+    "COMPOSED",
+    "CREATION",
+    "FIRST",
+    "MORE",
+    "NO_HISTORY",
+    "OVERWRITTEN",
+    "REDUCES",
+    "composed",
+    "row",
+]
 
 
 def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:
@@ -176,6 +187,17 @@ _SIGNATURES = {
     "outer": "self other",
     "pairwise_distance": "x1 x2",
 }
+
+REDUCES = frozenset(
+    "mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy bce_with_logits kl_div "
+    "binary_cross_entropy_with_logits ctc_loss cosine_embedding_loss triplet_margin_loss margin_ranking_loss "
+    "hinge_embedding_loss multi_margin_loss multilabel_soft_margin_loss soft_margin_loss poisson_nll_loss "
+    "gaussian_nll_loss".split()
+)
+"""Losses that take a `reduction`: one number unless it is "none"."""
+
+OVERWRITTEN = frozenset({"leaky_relu", "rrelu", "elu", "celu", "selu"})
+"""Functions that save what they give, not what they got, where they work in place."""
 
 FIRST = frozenset({"nll_loss"})
 """Operations whose other outputs are for their own backward: the function of that name gives back the first one alone."""

@@ -620,7 +620,8 @@ class Meeting:
         """Whether leaves behind the entries moved between the two passes; None where the trace cannot tell."""
         if any(not s.leaves or set(s.leaves) & self.leaves for s in self.steps_between):
             return True
-        if self.freed is not None and any(self.freed.when < w.when <= self.used.when for w in self.trace.writes):
+        between = [w for w in self.trace.writes if self.freed and self.freed.when < w.when <= self.used.when]
+        if any(w.leaf is None or w.leaf in self.leaves for w in between):
             return True
         return False if self.trace.steps or self.trace.owners else None
 

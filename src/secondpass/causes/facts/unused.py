@@ -7,7 +7,7 @@ records what it computes: then somebody wanted to use it. That they ran shows in
 1. A name that was there when a pass began led to one number (a loss) with these parameters behind it, and the pass did not
    walk there.
 2. A statement that reads their module recorded nodes that none of the passes walked, and it, or another one after it, goes on
-   with what the module made.
+   with what the module made; or what it made in another turn of the same loop was used.
 An output that is left lying as it comes (a value head while only the policy is trained) is no loss that was forgotten. What
 a library's own module computes on the side (an unused pooler) is its business: see `Trace.libraries`.
 """
@@ -17,12 +17,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from ...record import Owner, Place, Trace
-from ...source import root_of
+from ...record import Binding, Owner, Place, Trace
+from ...source import assigned, root_of
 from .cut import Search
 from .executed import Run, ran
+from .lines import sources_of
 
-__all__ = ["Unused", "unused"]
+__all__ = ["Unused", "behind", "unused"]
 
 _LAST = 200
 """How many statements, from the end, are asked: some iterations of most programs."""
@@ -43,17 +44,37 @@ def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused 
     """Where the output of a module with these leaves of an optimizer ends."""
     runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
     held = [b for b in trace.bindings if b.single and leaves & set(b.leaves)]
+    if held and _is_option(trace, held):
+        return None
     if held:
         last = max(held, key=lambda b: (b.when, b.number))
         at = next((b for b in reversed(held) if b.name == last.name and _recorded(runs, b.number)), last)
         end, name = _recorded(runs, at.number), last.name
         if end is None:
-            return Unused(name, None, next(reversed(_passed(trace, owner)), None))
+            built = trace.nodes[last.number].place if last.number in trace.nodes else None
+            return Unused(name, built, _summed(trace, last.number, built, next(reversed(_passed(trace, owner)), None)))
     else:
         end, name = _last_of(trace, runs, module), ""
         if end is None:
-            return None
+            return _dropped(trace, leaves) if trace.window is None else None
     return Unused(name, end.place, _missing(trace, runs, owner, end))
+
+
+def _is_option(trace: Trace, held: list[Binding]) -> bool:
+    """Whether a line that did not run reads the branch: a loss that a setting adds is not one that was forgotten."""
+    if trace.called is None or trace.window is not None:
+        return False  # `called` is all that ran where no statement was watched by itself
+    there = {(p.file, p.line) for p in trace.called}
+    places = {p for b in held if b.number in trace.nodes and (p := trace.nodes[b.number].place) is not None}
+    for file, tree in sources_of(trace):
+        made = [tree.statement(p.line) for p in places if p.file == file]
+        names = {b.name for b in held} | {ast.unparse(t) for s in made if s is not None for t in assigned(s)}
+        for stmt in tree.statements:
+            if hasattr(stmt, "body") or (file, stmt.lineno) in there:
+                continue
+            if any(isinstance(n, ast.expr) and ast.unparse(n) in names for n in ast.walk(stmt)):
+                return True
+    return False
 
 
 def _recorded(runs: list[Run], number: int) -> Run | None:
@@ -107,6 +128,48 @@ def _passed(trace: Trace, owner: Owner) -> list[Place]:
     """Where the passes are whose gradients an optimizer's steps use."""
     used = {w for s in trace.steps if s.leaves == owner.leaves for whens in s.used.values() for w in whens or ()}
     return [p.place for p in trace.passes if p.place is not None and p.when in used]
+
+
+def _dropped(trace: Trace, leaves: set[int]) -> Unused | None:
+    """A statement of a loop of which one turn is used and others are not: `for block in blocks: h = block(x)`."""
+    walked = {n for p in trace.passes for n in p.walked or ()}
+    used = {(n.stack, n.when, n.loops[1:]): n for n in map(trace.nodes.get, walked) if n is not None and n.loops}
+    for node in trace.nodes.values():
+        twin = used.get((node.stack, node.when, node.loops[1:])) if node.loops and node.number not in walked else None
+        if twin is None or node.loops[0] == twin.loops[0] or not leaves & behind(trace, node.number):
+            continue
+        loop = node.loops[0]
+        inside = [p for p in node.stack if p.file == loop.file and p.line >= loop.line]
+        place = min(inside, key=lambda p: p.line, default=node.place)
+        return Unused("", place, place)
+    return None
+
+
+def behind(trace: Trace, number: int) -> set[int]:
+    """What lies behind a node, leaves among it."""
+    found, todo = set[int](), [number]
+    while todo:
+        here = todo.pop()
+        if here not in found and here in trace.nodes:
+            found.add(here)
+            todo.extend(trace.nodes[here].parents or ())
+    return found
+
+
+def _summed(trace: Trace, number: int, built: Place | None, passed: Place | None) -> Place | None:
+    """The statement in which a branch is missing, where no statements were watched: the last one behind the branch, in its
+    function, that makes what the pass walks; else the pass, if that is in the function too; else the end of the branch."""
+    if built is None:
+        return passed
+    walked = {n for p in trace.passes[-1:] for n in p.walked or () if n > number}
+    after = [n for n in walked if (p := trace.nodes[n].place) is not None and _scope(p) == _scope(built)]
+    if after:
+        return trace.nodes[max(after)].place
+    return passed if passed is not None and _scope(passed) == _scope(built) else built
+
+
+def _scope(place: Place) -> tuple[str, str]:
+    return place.file, place.function
 
 
 def _missing(trace: Trace, runs: list[Run], owner: Owner, end: Run) -> Place | None:

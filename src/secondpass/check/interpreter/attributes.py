@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Generator
 from typing import Any
 
 from .ahead import counted
 from .containers import has_method, method
 from .gradfn import GradFunction, names, read
 from .library import external
-from .machine import Machine
+from .loops import iterate
+from .machine import Machine, Raised
 from .names import module_attribute
 from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
 
@@ -42,6 +44,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
         return Unknown(plain=True)
     if isinstance(owner, Stream):
         found = owner.fields.get(name)
+        if name == "send" and owner.fields.get("generator"):
+            return Native(name, lambda m, args, kwargs: _send(m, owner, args[0] if args else None))
         return Unknown() if found is None else found
     if isinstance(owner, slice):
         return getattr(owner, name, None)
@@ -50,6 +54,15 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
         return m.lack("AttributeError").attribute(name)
     return method(m, owner, name)
+
+
+def _send(m: Machine, stream: Stream, value: Any) -> Any:
+    """`generator.send(value)`: the `yield` that it waits at gives the value."""
+    running = iterate(m, stream).source
+    try:
+        return running.send(value) if isinstance(running, Generator) else next(running)
+    except StopIteration:
+        raise Raised("StopIteration") from None
 
 
 def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
@@ -84,8 +97,11 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         )
     items = owner.hidden.get("items")
     if items is not None:
+        names = owner.hidden.get("names") or ()
         if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
             return items[name]
+        if isinstance(items, list) and name in names and len(names) == len(items):
+            return items[names.index(name)]
         if hasattr(items, name) or has_method(items, name):
             return method(m, items, name)
     if name in ("_modules", "_parameters") and owner.cls.derives("torch.nn.Module"):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from .containers import is_concrete
@@ -239,17 +239,18 @@ def _body(m: Machine, function: Function, frame: Frame, scope: Scope) -> Any:
             m.grad = grad
 
 
-def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Iterator[Any]:
+def _generate(m: Machine, function: Function, frame: Frame, scope: Scope) -> Generator[Any, Any, None]:
     inner = m.yields(function.node.body, scope)  # type: ignore[arg-type]
+    sent: Any = None
     while True:
         m.frames.append(frame)
         try:
-            value = next(inner)
+            value = inner.send(sent)
         except StopIteration:
             return
         finally:
             m.frames.remove(frame)
-        yield value
+        sent = yield value
 
 
 def _bind(m: Machine, function: Function, args: list[Any], kwargs: dict[str, Any], scope: Scope) -> None:

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .loops import at_least, iterate
+from .loops import at_least, gathers, iterate
 from .machine import Machine
 from .values import Dict, List, Native, Object, Tensor, Unknown, length
 
@@ -70,6 +70,7 @@ def grow(m: Machine, box: Any, value: Any) -> None:
         box.place = m.place()
     if history and m.short > box.depth:
         at_least(m, 8)
+        gathers(m, box.depth)
 
 
 def _has_history(value: Any) -> bool:

@@ -60,8 +60,8 @@ def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, 
 
 def _expression(m: Machine, node: ast.expr, scope: Scope) -> Generator[Any, Any, Any]:
     if isinstance(node, ast.Yield):
-        yield None if node.value is None else evaluate(m, node.value, scope)
-        return Unknown()
+        sent = yield None if node.value is None else evaluate(m, node.value, scope)
+        return Unknown() if sent is None else sent
     if isinstance(node, ast.YieldFrom):
         count = 0
         items = iterate(m, evaluate(m, node.value, scope))

@@ -35,7 +35,7 @@ class Engine:
         self.steps: list[Step] = []
         self.clears: list[Clear] = []
         self.writes: list[tuple[Write, int, int]] = []
-        """Each with the serial number of the memory that it changed, and how many nodes there were."""
+        """Each with the serial number of the memory that it changed, and the version that it has since then."""
         self.cuts: list[Cut] = []
         self.bindings: list[Binding] = []
         self.holdings: list[Holding] = []
@@ -62,7 +62,7 @@ class Engine:
         self._retained: list[tuple[int, set[GraphNode]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
         self.changed: tuple[int, int] | None = None
-        """Serial number of the memory whose change a pass failed on, and the number of the node that had saved it."""
+        """Serial number of the memory whose change a pass failed on, and the version of it that was saved."""
         self._cut_sites: set[tuple[Any, ...]] = set()
 
     # building ---------------------------------------------------------------------------------------------------------
@@ -106,12 +106,12 @@ class Engine:
 
     # what happens -----------------------------------------------------------------------------------------------------
 
-    def cut(self, kind: str, name: str, place: Place | None) -> None:
+    def cut(self, kind: str, name: str, place: Place | None, node: GraphNode | None = None) -> None:
         """History ended here. Each site is told once per moment."""
         site = (kind, place, self.clock)
         if site not in self._cut_sites:
             self._cut_sites.add(site)
-            self.cuts.append(Cut(self.clock, kind, name, place))
+            self.cuts.append(Cut(self.clock, kind, name, place, None if node is None else node.number))
 
     def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> bool:
         """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""
@@ -123,7 +123,7 @@ class Engine:
         else:
             store.doubt = len(self.nodes)
         leaf = store.leaf.node.number if store.leaf else None
-        self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, len(self.nodes)))
+        self.writes.append((Write(self.tick(), target, leaf, place, how), store.serial, store.count))
         return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
 
     def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
@@ -200,7 +200,7 @@ class Engine:
         for leaf in leaves:
             leaf.store.move(place)
             write = Write(when, leaf.name, leaf.node.number, place, "step")
-            self.writes.append((write, leaf.store.serial, len(self.nodes)))
+            self.writes.append((write, leaf.store.serial, leaf.store.count))
 
     def run(
         self,
@@ -302,7 +302,7 @@ class Engine:
         if refused.kind == "freed":
             return {"kind": "backward-twice", "node": number}, _TWICE
         assert isinstance(store, Store)
-        self.changed = (store.serial, number)
+        self.changed = (store.serial, refused.saved[4])
         leaf = store.leaf.node.number if store.leaf else None
         return {"kind": "inplace", "node": number, "saved": refused.saved[0], "leaf": leaf}, _INPLACE
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from .containers import grow, is_concrete
@@ -72,7 +73,15 @@ def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
         return owner.others[-1]
     # Which of the values it is cannot be told; with a single kind of value any of them stands for it.
     values = list(owner.values())
+    _loosen(values)
     return values[-1] if values and all(isinstance(v, Function) for v in values) else Unknown()
+
+
+def _loosen(values: Iterable[Any]) -> None:
+    """Something may be put into one of these, and it cannot be told into which."""
+    for value in values:
+        if isinstance(value, (List, Dict)):
+            value.loose = True
 
 
 def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
@@ -89,6 +98,7 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
         return found
     if isinstance(key, Unknown) and owner and all(isinstance(v, Tensor) for v in owner):
         return Unknown(node=owner[-1].node)
+    _loosen(owner)
     return Unknown(plain=all(is_concrete(v) for v in owner))
 
 

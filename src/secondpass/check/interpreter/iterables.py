@@ -126,6 +126,8 @@ def _list(m: Machine, args: Args, kwargs: Words) -> Any:
         made.extend(found)
         made.loose = not whole
         made.place = getattr(args[0], "place", None)
+        if isinstance(args[0], List) and args[0].kind == "partial":
+            made.kind, made.of = "partial", args[0].of
     limit = kwargs.get("maxlen", args[1] if len(args) > 1 else None)
     made.limit = limit if isinstance(limit, int) and not isinstance(limit, bool) else None
     return made
@@ -228,6 +230,7 @@ def _chain(m: Machine, args: Args, kwargs: Words) -> Any:
         made.loose = made.loose or not whole
         if getattr(source, "kind", "") == "partial" or isinstance(source, Unknown):
             made.kind = "partial"
+        made.of += getattr(source, "of", ())
     return made
 
 

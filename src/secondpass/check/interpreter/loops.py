@@ -26,7 +26,18 @@ from .machine import Loop, Machine
 from .nodes import Leaf
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
-__all__ = ["MODULUS", "Iteration", "at_least", "is_over", "iterate", "lengthen", "touched", "turns", "wasted"]
+__all__ = [
+    "MODULUS",
+    "Iteration",
+    "at_least",
+    "gathers",
+    "is_over",
+    "iterate",
+    "lengthen",
+    "touched",
+    "turns",
+    "wasted",
+]
 
 WHOLE = 6
 MANY = 400
@@ -150,7 +161,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     items = iterate(m, value)
     exact = items.length is not None and items.length <= _most(value, counted)
     loop, frame = Loop(first, lazy), m.frames[-1]
-    loop.began = m.steps
+    loop.began, loop.passes = m.steps, len(m.engine.passes)
     loop.whole = exact
     loop.length = items.length
     frame.loops.append(loop)
@@ -166,6 +177,8 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
             loop.count = 0  # what is made to get the next item belongs to no turn
             item = next(source, loop)
             if item is loop:
+                if items.length is None and isinstance(value, (list, dict)):
+                    m.cuts += 1  # there may be more in it than was seen to be put there
                 return
             m.turn(loop, counted)
             yield item
@@ -201,6 +214,15 @@ def at_least(m: Machine, turns: int) -> None:
     """Lets the loop around this place run so many turns."""
     for loop in _around(m):
         loop.want = max(loop.want, turns)
+
+
+def gathers(m: Machine, depth: int) -> None:
+    """History is put into something that was there before all loops but so many: whether it grows shows at passes, so the
+    loop around them goes on as well."""
+    for _, loop in zip(range(m.short - depth), open_loops(m), strict=False):
+        loop.want = max(loop.want, 8)
+        if len(m.engine.passes) > loop.passes:
+            return
 
 
 def _around(m: Machine) -> Iterator[Loop]:

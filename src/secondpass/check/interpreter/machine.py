@@ -68,6 +68,7 @@ class Loop:
         "jumped",
         "lazy",
         "length",
+        "passes",
         "period",
         "touched",
         "turn",
@@ -79,6 +80,8 @@ class Loop:
         self.first = first
         self.began = 0
         """Steps of the reading when the loop began."""
+        self.passes = 0
+        """How many passes there were when it began."""
         self.turn = 0
         self.count = 0
         """Which turn of it in the whole reading, or 0 for a comprehension."""

@@ -110,8 +110,8 @@ class GraphNode(lifecycle.Node):
     """One recorded operation, with what is known of it."""
 
     __slots__ = (
-        "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "stack", "unsure", "vague",
-        "when",
+        "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "single", "stack", "unsure",
+        "vague", "when",
     )  # fmt: skip
     edges: tuple[tuple[GraphNode, int], ...]
     maybe: tuple[GraphNode, ...]
@@ -136,6 +136,8 @@ class GraphNode(lifecycle.Node):
         """Whether that value is a network for certain."""
         self.hollow = False
         """Whether it stands for what a factory made of no graph: a model, a configuration."""
+        self.single: bool | None = False
+        """Whether it is a loss that was reduced to one number; None: a loss that was not, or may not have been."""
         self.vague = False
         self.unsure = frozenset()
         """What it may have saved: only where an unknown value requires a gradient."""

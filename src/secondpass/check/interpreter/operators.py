@@ -23,7 +23,10 @@ _BINARY: dict[type, tuple[str, Any]] = {
     ast.RShift: ("rshift", operator.rshift),
 }  # fmt: skip
 
-_DUNDER = {"div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and", "bitwise_or": "or"}
+_DUNDER = {
+    "div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and", "bitwise_or": "or",
+    "bitwise_xor": "xor",
+}  # fmt: skip
 
 _COMPARE: dict[type, tuple[str, Any]] = {
     ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
@@ -38,6 +41,11 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     name, act = _BINARY[type(op)]
     left, right = m.as_tensor(left), m.as_tensor(right)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
+        other = left if isinstance(left, Object) else right
+        if isinstance(other, Object) and other.cls.find(
+            f"__{'r' if other is right else ''}{_DUNDER.get(name, name)}__"
+        ):
+            return _by_method(m, name, left, right)
         return m.operate(name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
@@ -49,6 +57,7 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(left, list) and isinstance(right, list) and name == "add":
         made = List([*left, *right], m.short)
         made.loose = getattr(left, "loose", False) or getattr(right, "loose", False)
+        made.of = getattr(left, "of", ()) + getattr(right, "of", ())
         made.place = getattr(left, "place", None) or getattr(right, "place", None)
         return made
     if isinstance(left, list) and isinstance(right, int) and name == "mul" and len(left) * right < 200:

@@ -139,7 +139,7 @@ def _for(m: Machine, node: Any, scope: Scope) -> Any:
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
     loop, frame = Loop(node.lineno), m.frames[-1]
-    loop.began = m.steps
+    loop.began, loop.passes = m.steps, len(m.engine.passes)
     frame.loops.append(loop)
     m.short += 1
     signal = later = None

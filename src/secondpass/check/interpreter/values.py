@@ -39,12 +39,14 @@ __all__ = [
 class List(list):  # type: ignore[type-arg]
     """A list that remembers where tensors were put into it."""
 
-    __slots__ = ("depth", "kind", "limit", "loose", "place", "serial")
+    __slots__ = ("depth", "kind", "limit", "loose", "of", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
         self.serial = next(serials)
         self.loose = False
+        self.of: tuple[Any, ...] = ()
+        """The modules whose parameters it has, where they may have more than can be told."""
         self.depth = depth
         self.place: Any = None
         self.limit: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from ...autograd.lifecycle import reach
-from ...record import Binding, Cut, Node, Owner, Pass, Place, Trace, Write
+from ...record import Binding, Cut, Node, Owner, Pass, Path, Place, Trace, Write
 from ..interpreter.graph import Engine
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
@@ -33,6 +33,27 @@ def _bindings(engine: Engine) -> Iterator[Binding]:
         if bare and seen.when == last and seen.number not in walked[last]:
             seen = dataclasses.replace(seen, leaves=_leaves(node, bare), single=_is_single(node) or None)
         yield seen
+        if seen.single:
+            bare -= set(seen.leaves)
+    if bare and not engine.doubtful:
+        yield from _aside(engine, bare, last)
+
+
+def _aside(engine: Engine, bare: set[int], last: int) -> Iterator[Binding]:
+    """The last numbers that were computed from leaves without a gradient, and that nothing walks: losses of functions that
+    have returned, so that no name holds them when the pass begins."""
+    walked = {number for p in engine.passes for number in p.walked or ()}
+    tried: set[Place | None] = set()
+    for node in reversed(engine.nodes):
+        if not bare:
+            return
+        if node.number not in walked and node.when < last and node.place not in tried and _is_single(node):
+            tried.add(node.place)
+            leaves = _leaves(node, bare)
+            if leaves:
+                bare = bare - set(leaves)
+                function = node.place.function if node.place else ""
+                yield Binding(last, Path(""), node.number, node.freed, function, single=True, leaves=leaves)
 
 
 def _rooted(engine: Engine) -> set[int]:
@@ -62,7 +83,7 @@ def _is_single(node: GraphNode) -> bool:
     todo, seen = [node], {node}
     while todo:
         here = todo.pop()
-        if here.name_ in _REDUCED:
+        if here.single or (here.single is False and here.name_ in _REDUCED):
             continue
         if here.name_ not in _EACH or not here.edges or here.maybe:
             return False
@@ -108,9 +129,9 @@ def _passes(engine: Engine) -> Iterator[Pass]:
 
 def _writes(engine: Engine) -> Iterator[Write]:
     """The writes; where a pass failed on changed memory, only those that changed it since it was saved."""
-    serial, node = engine.changed or (None, -1)
-    for write, changed, count in engine.writes:
-        if serial is None or (serial == changed and node < count):
+    serial, saved = engine.changed or (None, -1)
+    for write, changed, version in engine.writes:
+        if serial is None or (serial == changed and saved < version):
             yield write
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...autograd.ops.only_read import row
+from ...autograd.ops.only_read import REDUCES, row
 from ..interpreter.calls import MORE
 from ..interpreter.library import function, models
 from ..interpreter.loops import iterate
@@ -173,7 +173,8 @@ def _plain_layer(name: str, op: str) -> None:
             inplace = inplace is True and isinstance(rate, (int, float))
         if inplace is True and values and isinstance(values[0], Tensor):
             return operate_in_place(m, op, values[0], [], "")
-        return operate(m, op, list(values), kwargs)
+        how = {k: v for k, v in words.items() if k in ("reduction", "reduce")} if op in REDUCES else {}
+        return operate(m, op, list(values), {**how, **kwargs})
 
     _layer(name, "", forward)
 
@@ -216,10 +217,10 @@ def _container(name: str, forward: Callable[..., Any] | None, named: bool = Fals
             owner.hidden["items"] = Dict(given if isinstance(given, dict) else {}, m.short)
             return
         if name == "Sequential":
-            if isinstance(given, dict):
-                given = list(given.values())
-            elif isinstance(given, Object) and isinstance(given.hidden.get("items"), dict):
-                given = list(given.hidden["items"].values())
+            pairs = given.hidden.get("items") if isinstance(given, Object) else given
+            if isinstance(pairs, dict):
+                given = list(pairs.values())
+                owner.hidden["names"] = list(map(str, pairs))
             elif len(args) > 1:
                 given = List(v for v in args[1:] if not (isinstance(v, Unknown) and v.key == MORE))
                 given.loose = len(given) < len(args) - 1

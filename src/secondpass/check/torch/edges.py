@@ -8,7 +8,7 @@ from typing import Any
 from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
-from ..interpreter.values import Object, Stream, Tensor, Unknown
+from ..interpreter.values import Object, Stream, Tensor, Unknown, length
 
 __all__ = ["does_need", "edges", "flatten", "may_need"]
 
@@ -19,6 +19,8 @@ def flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
         if isinstance(value, (Tensor, Unknown)):
             into.append(value)
         elif isinstance(value, (list, tuple)) and depth < 4:
+            if not value and length(value) is None:
+                into.append(Unknown())  # something may have been put there
             flatten(m, value, into, depth + 1)
         elif isinstance(value, dict) and depth < 4:
             flatten(m, value.values(), into, depth + 1)

@@ -23,13 +23,14 @@ def _named(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
             tensor.leaf.name = name
     made = List(parameters(owner).items())
     made.kind = "complete" if complete(owner) else "partial"
+    made.of = (owner,) if made.kind == "partial" else ()
     return made
 
 
 def _all(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> List:
     named = _named(m, args, kwargs)
     made = List([p for _, p in named])
-    made.kind = named.kind
+    made.kind, made.of = named.kind, named.of
     return made
 
 
@@ -84,6 +85,7 @@ def _register(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     value = args[2] if len(args) > 2 else next((kwargs[k] for k in ("tensor", "param", "module") if k in kwargs), None)
     items = owner.hidden.get("items")
     if isinstance(items, list):
+        owner.hidden.setdefault("names", [str(i) for i in range(len(items))]).append(str(name))
         items.append(value)
     elif isinstance(items, dict) and isinstance(name, str):
         items[name] = value

@@ -97,7 +97,7 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
 
 def _data(m: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:
     if tensor.needs and m.grad and tensor.leaf is None:
-        m.engine.cut("data", written(node), m.place())
+        m.engine.cut("data", written(node), m.place(), tensor.node)
     # `.data` shares the memory but not the version counter.
     made = Tensor(False, None, Store())
     made.store.leaf = tensor.store.leaf
@@ -170,7 +170,7 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
 
 def _detach(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Tensor:
     if tensor.needs is not False and m.grad:
-        m.engine.cut("detach", written(node), m.place())
+        m.engine.cut("detach", written(node), m.place(), tensor.node)
     made = Tensor(False, None, tensor.store)
     made.grad_of = tensor.grad_of
     return made
@@ -180,7 +180,7 @@ def _detach_in_place(
     m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None
 ) -> Tensor:
     if tensor.needs is not False and m.grad:
-        m.engine.cut("detach", written(node), m.place())
+        m.engine.cut("detach", written(node), m.place(), tensor.node)
     tensor.needs, tensor.node = False, None
     return tensor
 

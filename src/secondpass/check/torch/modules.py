@@ -9,7 +9,7 @@ from typing import Any
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, Object, Tensor, Unknown
 
-__all__ = ["complete", "inside", "is_module", "make_parameter", "members", "modules", "parameters"]
+__all__ = ["complete", "inside", "is_module", "make_parameter", "members", "modules", "parameters", "unread"]
 
 
 def make_parameter(m: Machine, name: str = "", needs: bool | None = True) -> Tensor:
@@ -37,7 +37,12 @@ def inside(owner: Object) -> list[tuple[str, Any]]:
     items = owner.hidden.get("items")
     if isinstance(items, dict):
         return [*items.items(), *(("...", v) for v in items.others)]  # type: ignore[attr-defined]
-    return [(str(i), v) for i, v in enumerate(items)] if isinstance(items, list) else []
+    if not isinstance(items, list):
+        return []
+    names = owner.hidden.get("names") or ()
+    return (
+        list(zip(names, items, strict=True)) if len(names) == len(items) else [(str(i), v) for i, v in enumerate(items)]
+    )
 
 
 def members(owner: Object, name: str) -> Dict:
@@ -76,6 +81,14 @@ def complete(owner: Object) -> bool:
         if items is not None and (getattr(items, "loose", False) or any(isinstance(v, Unknown) for v in items)):
             return False
     return True
+
+
+def unread(owner: Object) -> Iterator[Unknown]:
+    """What is in a module and may be one that is not read."""
+    for _, module in modules(owner):
+        for _, value in [*module.attrs.items(), *inside(module)]:
+            if isinstance(value, Unknown) and not value.plain:
+                yield value
 
 
 def is_module(value: Any) -> bool:

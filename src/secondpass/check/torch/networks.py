@@ -29,7 +29,7 @@ from .methods import is_method
 from .modules import make_parameter
 from .tensors import opaque
 
-__all__ = ["as_tensor", "establish", "forward", "is_given", "leaves", "member", "part"]
+__all__ = ["as_tensor", "establish", "forward", "is_given", "leaves", "member", "part", "weight"]
 
 _PART = "UnbindBackward0"
 _PLAIN = frozenset("data shape dtype device ndim is_leaf requires_grad".split())
@@ -51,7 +51,7 @@ def _acts(value: Any) -> bool:
     return isinstance(value, Object) and ("leaves" in value.hidden or value.cls.derives("torch.nn.Module"))
 
 
-def _weight(m: Machine, value: Unknown) -> Tensor:
+def weight(m: Machine, value: Unknown) -> Tensor:
     """The parameter that stands for all of a network's."""
     if value.network is None:
         last = value.key[-1] if isinstance(value.key, tuple) and value.key else ""
@@ -139,15 +139,15 @@ def establish(m: Machine, roots: list[Tensor]) -> None:
         given, behind = node.given, _behind(node)
         if given is None or behind is None:
             continue
-        weight = _weight(m, given)
-        if not weight.needs:
+        own = weight(m, given)
+        if not own.needs:
             continue
-        assert weight.leaf is not None
+        assert own.leaf is not None
         for each in (*behind, *_alike(m, given, behind)):
             each.opaque, each.network = False, True
             if each.name_ != _PART:
-                each.connect((weight.leaf.node, *each.maybe))
-                _save(each, weight)
+                each.connect((own.leaf.node, *each.maybe))
+                _save(each, own)
         for each in (n for n in m.engine.nodes if n.given is given and n.name_ == _PART and n.network and not n.edges):
             _divide(m, each)
 
@@ -214,8 +214,8 @@ def member(m: Machine, owner: Unknown, name: str) -> Any:
 
 
 def _parameters(m: Machine, owner: Unknown, name: str) -> List:
-    weight = _weight(m, owner)
-    made = List([(Unknown(plain=True), weight)] if name == "named_parameters" else [weight])
+    own = weight(m, owner)
+    made = List([(Unknown(plain=True), own)] if name == "named_parameters" else [own])
     made.kind = "complete"
     return made
 

@@ -11,6 +11,9 @@ from ..interpreter.loops import at_least, iterate, wasted
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import Leaf
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
+from .modules import unread
+from .networks import leaves as standing
+from .networks import weight
 from .sight import look
 
 __all__ = ["name_optimizer"]
@@ -50,7 +53,15 @@ def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     for group in given if several and isinstance(given, (list, tuple)) else (given,):
         leaves: list[Leaf] = []
         owner.hidden["whole"] = _gather(m, group, leaves) and owner.hidden["whole"]
+        params = group.get("params") if isinstance(group, dict) else group
+        of = getattr(params, "of", ())
+        members = [value for module in of for value in unread(module)] if not leaves else []
+        if len(members) == 1:
+            # PyTorch refuses an optimizer of nothing: the one thing in there that may have parameters has some.
+            weight(m, members[0])
+            leaves += standing(members[0])
         owner.hidden["leaves"] = list(dict.fromkeys([*owner.hidden["leaves"], *leaves]))
+        owner.hidden["of"] = (*owner.hidden.get("of", ()), *of)
         made = Dict(group if isinstance(group, dict) else {"lr": Unknown(plain=True)})
         made["params"] = List([leaf.tensor for leaf in leaves])
         groups.append(made)
@@ -65,9 +76,12 @@ def _renew(m: Machine, owner: Object) -> None:
     groups = owner.attrs.get("param_groups")
     leaves: list[Leaf] = []
     whole = isinstance(groups, List) and not groups.loose and _gather(m, groups, leaves)
+    # A network inside a module shows to be one when it has been trained; whoever has the module's parameters has its own.
+    for module in owner.hidden.get("of", ()):
+        leaves += [leaf for value in unread(module) for leaf in standing(value)]
     if not whole:
         owner.hidden["whole"] = False
-    elif leaves != owner.hidden.get("leaves"):
+    if (whole or owner.hidden.get("of")) and leaves != owner.hidden.get("leaves"):
         owner.hidden["leaves"] = list(dict.fromkeys(leaves))
         m.engine.never.get(id(owner), set()).intersection_update(leaves)
 
@@ -90,7 +104,11 @@ def _own(m: Machine, owner: Object) -> None:
 def name_optimizer(m: Machine, owner: Object, name: str) -> None:
     """Gives an optimizer the first name that the program gives it."""
     if not owner.hidden.get("name"):
-        owner.hidden["name"] = name
+        mine = {leaf.node.number for leaf in owner.hidden.get("leaves") or ()}
+        alike = [o for i, o in m.engine.owners.items() if i != id(owner) and o.name.partition(" ")[0] == name]
+        # Two that go by one name (`self.optimizer` of two agents) are two, unless they are made of the same parameters.
+        others = {o.leaves for o in alike if mine.isdisjoint(o.leaves)}
+        owner.hidden["name"] = f"{name} ({len(others) + 1})" if others else name
         _own(m, owner)
 
 

@@ -7,7 +7,7 @@ import ast
 from typing import Any
 
 from ...autograd.ops import Op
-from ...autograd.ops.only_read import FIRST, NO_HISTORY, composed, row
+from ...autograd.ops.only_read import FIRST, NO_HISTORY, OVERWRITTEN, REDUCES, composed, row
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode, kept
@@ -42,12 +42,22 @@ def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> A
     parts = composed(name)
     if parts is not None and row(name) is None:
         made = _composed(m, parts, args, kwargs)
-        return _perhaps_copied(made, args[0]) if name in ("reshape", "flatten") and args else made
-    found = row(name)
-    if found is None:
-        return unknown_operation(m, name, args, kwargs)
-    made = apply_row(m, found, _inputs(m, found, args, kwargs))
-    return made[0] if found.name in FIRST and isinstance(made, tuple) else made
+        made = _perhaps_copied(made, args[0]) if name in ("reshape", "flatten") and args else made
+    else:
+        found = row(name)
+        if found is None:
+            return unknown_operation(m, name, args, kwargs)
+        made = apply_row(m, found, _inputs(m, found, args, kwargs))
+        made = made[0] if found.name in FIRST and isinstance(made, tuple) else made
+    if name in REDUCES and isinstance(made, Tensor) and made.node is not None:
+        made.node.single = _reduces(args, kwargs)
+    return made
+
+
+def _reduces(args: list[Any], kwargs: dict[str, Any]) -> bool | None:
+    """Whether a loss is one number."""
+    given = [kwargs.get("reduction", "mean"), kwargs.get("reduce", True), *(a for a in args if isinstance(a, str))]
+    return None if "none" in given or False in given or any(isinstance(g, Unknown) for g in given) else True
 
 
 def _perhaps_copied(made: Any, source: Any) -> Any:
@@ -104,6 +114,8 @@ def _inputs(m: Machine, op: Op, args: list[Any], kwargs: dict[str, Any]) -> dict
         flat: list[Any] = []
         flatten(m, [*args, *kwargs.values()], flat, 0)
         return {"tensors": flat}
+    if len(args) > len(op.inputs) and len(args) > 1 and type(args[1]) is int and "dim" not in op.inputs:
+        args = [args[0], *args[2:]]  # `x.scatter(dim, index, src)`: rows name the tensors alone
     found = dict(zip(op.inputs, args, strict=False))
     for name, value in kwargs.items():
         if name in op.inputs:
@@ -239,6 +251,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
         m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
+    before: Tensor | None = None
     if records and needs is not False:
         store.count += 1
         before = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
@@ -248,16 +261,16 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     if m.engine.write(tensor, target, how, m.place()):
         at_least(m, 5)
     if isinstance(made, Tensor) and made.node is not None:
-        _rebase(m, tensor, made, store)
+        _rebase(m, tensor, made, store, (made, before) if name in OVERWRITTEN else (made,))
     return tensor
 
 
-def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store) -> None:
+def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store, same: tuple[Tensor | None, ...]) -> None:
     """The changed tensor, and what it is a view of, get the history of the change."""
     node = made.node
     assert node is not None
     # What was saved of the result is the changed memory itself, at the version after the change.
-    node.saved = [kept(e[0], made, store) if e[2] is made else e for e in node.saved]
+    node.saved = [kept(e[0], made, store) if e[2] is not None and e[2] in same else e for e in node.saved]
     base = tensor.base
     if base is not None:
         parents = [n for n in (node, base.node) if n is not None]

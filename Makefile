@@ -4,11 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all prove faults versions bench lint docs page release clean help
+.PHONY: demo test test-slow test-all prove faults versions bench lint docs page release clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,9 @@ demo: $(VENV)/.demo ## a program that fails: find out why by reading it, by runn
 
 test: $(VENV)/.test ## the tests, without the slow ones
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" $(PYTEST_FLAGS)
+
+test-slow: $(VENV)/.test ## the slow tests alone
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m slow $(PYTEST_FLAGS)
 
 test-all: $(VENV)/.test ## all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 $(PYTEST_FLAGS)

@@ -18,7 +18,6 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the whole messages anew instead of comparing")
-    parser.addoption("--all-cases", action="store_true", help="run every program below tests/cases, not a few")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,13 +59,14 @@ def test_every_example_is_expected():
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example(path, tmp_path, golden):
     pytest.importorskip("torch")
-    program = f"examples/{path.name}"
-    plain = python(program)
-    watched = python("-m", "secondpass", "run", "--json", str(tmp_path / "report.json"), program)
-    assert watched.stdout == plain.stdout, "watching must not change a result"
-    assert watched.returncode == plain.returncode
+    from .running import forked
 
-    [finding] = json.loads((tmp_path / "report.json").read_text())["findings"]
+    (tmp_path / "examples").mkdir()
+    shutil.copy(path, tmp_path / "examples")
+    plain, watched = (forked(tmp_path, f"examples/{path.name}", watched=way) for way in (False, True))
+    assert (watched.status, watched.out) == (plain.status, plain.out), "watching must not change a result"
+
+    [finding] = watched.findings
     assert finding["cause"] == path.stem.replace("_", "-")
     lines = path.read_text().splitlines()
     built, freed, failed, carriers = EXPECTED[path.stem]
@@ -75,8 +77,8 @@ def test_example(path, tmp_path, golden):
     if carriers:
         assert finding["carrier"]["name"].replace("'", '"') in carriers
     assert finding["remedies"], "a finding says what to do"
-    start = watched.stderr.index(f"{finding['code']} {finding['cause']}")
-    golden(f"examples/{path.stem}.txt", SAMPLED.sub("N", watched.stderr[start:]))
+    start = watched.err.index(f"{finding['code']} {finding['cause']}")
+    golden(f"examples/{path.stem}.txt", SAMPLED.sub("N", watched.err[start:]))
 
 
 def test_reading_finds_every_example(tmp_path):

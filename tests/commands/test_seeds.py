@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("torch")
+
+from ..running import forked
 
 ROOT = Path(os.environ.get("SECONDPASS_SEEDS") or Path(__file__).parents[3] / "shared" / "seeds")
 BLOCKS = [
@@ -26,10 +27,8 @@ VERDICTS = [("SP101", 15), None, None, ("SP201", 24), ("SP402", 25), ("SP405", 3
 @pytest.mark.parametrize("number", range(len(VERDICTS)))
 def test_block(number: int, tmp_path: Path) -> None:
     (tmp_path / "block.py").write_text(BLOCKS[number])
-    command = [sys.executable, "-m", "secondpass", "run", "--json", "report.json", "block.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = forked(tmp_path, "block.py", watched=True)
     expected = VERDICTS[number]
-    found = [(f["code"], f["failed"]["line"]) for f in json.loads((tmp_path / "report.json").read_text())["findings"]]
-    assert found == ([expected] if expected else [])
-    assert done.returncode == (1 if expected and expected[0] == "SP101" else 0)
-    assert ("SP" in done.stderr) == bool(expected)
+    assert [(f["code"], f["failed"]["line"]) for f in done.findings] == ([expected] if expected else [])
+    assert done.status == (1 if expected and expected[0] == "SP101" else 0)
+    assert ("SP" in done.err) == bool(expected)

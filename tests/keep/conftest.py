@@ -9,18 +9,6 @@ torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "exhaustive: left out unless pytest is given --all-cases")
-
-
-def pytest_collection_modifyitems(config, items):
-    if config.getoption("--all-cases", default=False):
-        return
-    for item in items:
-        if item.get_closest_marker("exhaustive"):
-            item.add_marker(pytest.mark.skip(reason="only with --all-cases"))
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     """After every test no kept call is alive, and PyTorch is as it was."""

@@ -21,7 +21,9 @@ def fresh():
 
 
 @pytest.mark.parametrize("policy", ["retain", "recompute", "offload"])
-@pytest.mark.parametrize("where", ["inside", "in place", "around"])
+@pytest.mark.parametrize(
+    "where", ["inside", *(pytest.param(w, marks=pytest.mark.slow) for w in ("in place", "around"))]
+)
 def test_compiled(policy, where):
     """`aot_eager` has everything of the compiler that matters here, donated buffers too, and needs no C compiler."""
     model, x = network(), torch.randn(4, 8)

@@ -12,6 +12,7 @@ import torch
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="needs torch.distributed")
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
 def test_two_processes(kind):

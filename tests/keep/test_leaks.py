@@ -83,10 +83,7 @@ def test_a_cache_of_keys(options, name):
     ("options", "iterations"),
     [
         pytest.param(OPTIONS["recompute"], 8, id="recompute"),
-        *(
-            pytest.param(options, 50, id=f"{name}-50", marks=pytest.mark.exhaustive)
-            for name, options in OPTIONS.items()
-        ),
+        *(pytest.param(options, 50, id=f"{name}-50", marks=pytest.mark.slow) for name, options in OPTIONS.items()),
     ],
 )
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -9,7 +9,7 @@ from programs import POLICIES, differences, observe, seed
 
 import secondpass
 
-SLOW = [pytest.mark.exhaustive]
+SLOW = [pytest.mark.slow]
 SHARES = [0.05, 0.3, 0.7]
 """Budgets, from the least that can be met to everything."""
 

@@ -87,6 +87,7 @@ def run(folder: Path, *parts: str, arguments: tuple[str, ...] = ()) -> subproces
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow  # as whole programs: tests/plugins/test_hosts.py
 @pytest.mark.parametrize(("library", "training"), [("lightning", LIGHTNING), ("transformers", TRANSFORMERS)])
 def test_trainers(library, training, tmp_path):
     if find_spec(library) is None:
@@ -234,6 +235,7 @@ def test_pytest_marks(tmp_path):
     assert "program.py::test_listed" in listed
 
 
+@pytest.mark.slow
 def test_pytest_ini_and_run(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nsecondpass_strict = true\n")
     strict = run(tmp_path, PYTEST, arguments=(*PYTEST_QUIET, "program.py"))

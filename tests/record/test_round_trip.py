@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from secondpass import record
 from secondpass.record import Path, Place, Report, Trace, from_plain, to_plain
 
-# Traces are large to draw; twenty of each class and both ways meet every field many times.
-FEW = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+# Traces are large to draw; eight of each class and both ways meet every field several times.
+FEW = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 CLASSES = [v for v in vars(record).values() if dataclasses.is_dataclass(v) and isinstance(v, type)]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

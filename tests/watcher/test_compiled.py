@@ -95,8 +95,10 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize(
     "command",
-    [("-m", "secondpass", "run", "program.py"), ("program.py", "inside")],
-    ids=["run", "inside"],
+    [
+        pytest.param(("-m", "secondpass", "run", "program.py"), id="run"),
+        pytest.param(("program.py", "inside"), id="inside", marks=pytest.mark.slow),
+    ],
 )
 def test_counts_are_the_same(command: tuple[str, ...], plain: str, tmp_path: Path) -> None:
     assert "graph_break" in plain and "unique_graphs" in plain

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
+
+from ..running import forked
 
 PROGRAM = """
     import torch
@@ -57,14 +55,9 @@ def _found(tmp_path, mode, body):
         "{body}", "\n        ".join(body.split("; "))
     )
     (tmp_path / "main.py").write_text(program, encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "secondpass", "run", "--json", "report.json", "main.py"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    return json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["findings"]
+    done = forked(tmp_path, "main.py", watched=True)
+    assert done.status == 0, done.err
+    return done.findings
 
 
 @pytest.mark.parametrize("name", TOLD)

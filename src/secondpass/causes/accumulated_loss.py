@@ -12,7 +12,7 @@ losses, whose graphs the first pass had freed.
 
 A sum of tensors has all their histories. The sum itself saves nothing and
 could be walked again, but behind it stand the graphs of the earlier losses,
-and those are spent.
+and those are freed.
 
 ## How to tell
 

@@ -6,14 +6,14 @@
 An iteration ended, its pass freed its graph, and a name kept a tensor that was
 computed in it: a hidden state, a memory, a moving average, the last output.
 The next iteration built on that tensor, so its graph reaches back into the
-spent one. That name is the carrier. It may be a local variable, an attribute
+freed one. That name is the carrier. It may be a local variable, an attribute
 (`self.hidden`), a slot of a container or a cell of a closure.
 
 ## Why PyTorch refuses
 
 The new loss depends, through the carrier, on everything of the iteration
 before. The pass walks the new part, crosses over into the old one and meets
-nodes whose buffers are gone. The carrier's own last node need not be the one
+nodes whose saved tensors are gone. The carrier's own last node need not be the one
 that fails: it may save nothing, or lie beside the way of the pass that freed.
 
 ## How to tell

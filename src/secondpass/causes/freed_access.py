@@ -5,12 +5,12 @@
 
 Code of your own asked a node for what it saved (`ctx.saved_tensors`,
 `y.grad_fn._saved_result`) after a pass had freed it, or asked a checkpoint for
-a buffer that it had already given away. No second `backward()` is needed: the
+a tensor that it had already given away. No second `backward()` is needed: the
 access is what fails.
 
 ## Why PyTorch refuses
 
-A node lends out its buffers until it is spent. The error text is the one for a
+A node lends out its saved tensors until they are freed. The error text is the one for a
 second pass, with "or directly access saved tensors" in brackets: both are a
 request for memory that is gone.
 
@@ -18,7 +18,7 @@ Three places where this happens:
 
 - a `ctx`, or a tensor's `grad_fn`, was kept and is read after the pass;
 - `ctx.saved_tensors` is read twice in one `backward` under a checkpoint: every
-  read asks for the buffers again, and a checkpoint hands each out once;
+  read asks for the tensors again, and a checkpoint hands each out once;
 - with a reentrant checkpoint (`use_reentrant=True`) a tensor with history
   comes into several blocks by closure or attribute instead of as an argument.
   The pass inside the first block frees it, and one plain `backward()` fails
@@ -32,7 +32,7 @@ or a `backward` method of a `Function`.
 ## Remedies
 
 - **reorder**: read what you need before the pass that frees it.
-- **other**: bind the buffers once (`x, y = ctx.saved_tensors`) and use the
+- **other**: bind the tensors once (`x, y = ctx.saved_tensors`) and use the
   names; give a checkpointed function all tensors as arguments, or use
   `use_reentrant=False`; keep a copy of your own where a value has to outlive
   the pass.
@@ -61,7 +61,7 @@ y.sum().backward()
 
 ## What people do instead, and why not
 
-`retain_graph=True` keeps the buffers of the whole graph for the sake of one
+`retain_graph=True` keeps the saved tensors of the whole graph for the sake of one
 read. Storing tensors on the context (`ctx.x = x`) hides them from the engine:
 changes in place go unnoticed, and an output that is stored like that may
 never be freed.
@@ -78,7 +78,7 @@ CODE = "SP108"
 TITLE = "saved tensors are read after they were freed"
 REMEDIES = ("reorder", "other")
 TRIED = ("reorder", "recompute", "other")
-INSTEAD = "`retain_graph=True` would keep the buffers of the whole graph."
+INSTEAD = "`retain_graph=True` would keep the saved tensors of the whole graph."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -13,7 +13,7 @@ of memory in a line that has nothing to do with it.
 Keeping a tensor is no mistake. What it costs depends on what has been walked:
 
 - a loss that has been through its pass holds only the skeleton of its graph:
-  nodes without buffers. That grows slowly, in ordinary memory;
+  nodes without saved tensors. That grows slowly, in ordinary memory;
 - a tensor whose branch no pass has walked (an auxiliary output, predictions
   in validation) holds all its activations. That grows fast, on the device;
 - under `retain_graph=True` everything counts as not walked.

@@ -63,7 +63,7 @@ loss.backward()
 
 ## What people do instead, and why not
 
-`retain_graph=True`: the buffer is there, so nothing changes. `gate.data *=
+`retain_graph=True`: the saved tensor is there, so nothing changes. `gate.data *=
 mask` goes behind the count: the program runs, and the gradient is computed
 from values that the forward never saw. `detach()` before the write shares
 memory and count with the original, and ends the history on top of it. Adding
@@ -80,7 +80,7 @@ CODE = "SP202"
 TITLE = "a tensor that a backward needs is changed in place"
 MESSAGES = ("modified by an inplace operation",)
 REMEDIES = ("clone",)
-INSTEAD = "`retain_graph=True` does not help: the buffer is there, but changed."
+INSTEAD = "`retain_graph=True` does not help: the saved tensor is there, but changed."
 CAUSED_BY = ("retain-graph",)
 
 

@@ -13,7 +13,7 @@ Adding up is a feature: several passes before one step make a larger batch, and
 several losses make one gradient. The engine cannot know where a step ends.
 
 In particular this never raises "backward through the graph a second time".
-`.grad` is no part of a graph: that error is about buffers, and clearing
+`.grad` is no part of a graph: that error is about saved tensors, and clearing
 gradients neither frees nor brings back any.
 
 ## How to tell

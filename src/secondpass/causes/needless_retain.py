@@ -4,7 +4,7 @@
 ## What happened
 
 A pass was told to keep its graph, and no later pass ever walked that graph
-again. All its buffers stayed until the last name of it went away: in a loop,
+again. All its saved tensors stayed until the last name of it went away: in a loop,
 through the next forward, so that two graphs are alive at the peak.
 
 Often it is what is left of an old error: somebody added it, then repaired the
@@ -65,7 +65,7 @@ for step in range(4):
 
 They leave it in, to be safe. It is not: it turns the error that would show a
 fault into slow growth. Under `torch.compile` it is an error of its own, since
-a compiled region hands its buffers on to be overwritten; with checkpoints it
+a compiled region hands its saved tensors on to be overwritten; with checkpoints it
 keeps little and recomputes in every pass all the same.
 """
 

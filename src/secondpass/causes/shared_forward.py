@@ -6,7 +6,7 @@
 Two losses were computed from one forward: two heads on one trunk, a task loss
 and a regularizer, one loss per label. The pass of the first freed everything
 that it walked, the shared part included. The pass of the second then came to
-that shared part and found it spent.
+that shared part and found it freed.
 
 ## Why PyTorch refuses
 
@@ -30,7 +30,7 @@ features, the output of the model, an encoder that ran once.
   can be made. Make both passes before it, or the second forward after it.
 - **retain-graph**: in the first pass only, and only where each loss's
   gradient is needed by itself: to weigh them, to compare them, to log their
-  norms. All buffers then stay until the last pass. `secondpass.grads` gives
+  norms. All saved tensors then stay until the last pass. `secondpass.grads` gives
   one gradient per loss in one call, and `secondpass.keep` holds what stays to
   a budget in bytes.
 
@@ -85,7 +85,7 @@ CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
 REMEDIES = ("combine-losses", "retain-graph", "reorder", "recompute")
 TRIED = ("combine-losses", "recompute", "retain-graph")
-INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep its buffers meanwhile."
+INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep its saved tensors meanwhile."
 
 
 def explain(meeting: Meeting) -> Finding:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spent history is walked again without an error, because its nodes saved nothing: gradients are counted twice.
+"""Freed history is walked again without an error, because its nodes saved nothing: gradients are counted twice.
 
 ## What happened
 
@@ -13,8 +13,8 @@ gradient still flows, but the value is that of the first parameters.
 
 ## Why PyTorch does not refuse
 
-The check is made where a buffer is asked for. The derivative of a sum needs no
-buffer, so there is nothing to miss:
+The check is made where a saved tensor is asked for. The derivative of a sum needs
+none, so there is nothing to miss:
 
 - never raise: `+`, `-`, `sum`, `mean`, `cat`, `stack`, slices, views,
   `expand`, `clone`, `lerp` with a constant weight;

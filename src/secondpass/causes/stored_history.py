@@ -7,7 +7,7 @@ A container was filled with tensors as a network made them, history included:
 a rollout, a replay memory, a cache of features, a queue of negatives, a
 `TensorDataset`. Later they were used as data, more than once. The first pass
 through a stored tensor walked back into the network that had made it and
-freed that graph; the next one met it spent.
+freed that graph; the next one met it freed.
 
 ## Why PyTorch refuses
 

@@ -99,7 +99,7 @@ def _read(frame: FrameType, instruction: int) -> Iterator[tuple[str, bool, Any]]
             holder = ""
             for part in _parts(chain):
                 value = _value(part, frame)
-                if not holder and (isinstance(value, torch.Tensor) or hasattr(value, "next_functions")):
+                if not holder and (isinstance(value, torch.Tensor) or _is_node(value)):
                     holder = ast.unparse(part)
                 if value is None:
                     break
@@ -135,8 +135,13 @@ def _value(chain: ast.expr, frame: FrameType) -> Any:
     return None
 
 
+def _is_node(value: Any) -> bool:
+    # The class of a function of one's own has a node's attributes, too.
+    return not isinstance(value, type) and hasattr(value, "next_functions") and hasattr(value, "_sequence_nr")
+
+
 def _is_freed_node(value: Any) -> bool:
-    if isinstance(value, type) or not hasattr(value, "next_functions") or not hasattr(value, "_sequence_nr"):
+    if not _is_node(value):
         return False
     try:
         return not is_leaf(value) and value._sequence_nr() != LEAF and bool(freed(value))

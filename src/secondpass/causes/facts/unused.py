@@ -135,10 +135,11 @@ def _dropped(trace: Trace, leaves: set[int]) -> Unused | None:
     walked = {n for p in trace.passes for n in p.walked or ()}
     used = {(n.stack, n.when, n.loops[1:]): n for n in map(trace.nodes.get, walked) if n is not None and n.loops}
     for node in trace.nodes.values():
-        twin = used.get((node.stack, node.when, node.loops[1:])) if node.loops and node.number not in walked else None
-        if twin is None or node.loops[0] == twin.loops[0] or not leaves & behind(trace, node.number):
+        if not node.loops or node.number in walked:
             continue
-        loop = node.loops[0]
+        loop, twin = node.loops[0], used.get((node.stack, node.when, node.loops[1:]))
+        if twin is None or not twin.loops or loop == twin.loops[0] or not leaves & behind(trace, node.number):
+            continue
         inside = [p for p in node.stack if p.file == loop.file and p.line >= loop.line]
         place = min(inside, key=lambda p: p.line, default=node.place)
         return Unused("", place, place)

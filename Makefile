@@ -24,8 +24,12 @@ $(VENV)/.test: pyproject.toml | $(VENV)/.demo
 	$(PIP) -e '.[demo,test]'
 	@touch $@
 
-$(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.test
+$(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.test
 	$(PIP) -e '.[demo,$*]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 demo: $(VENV)/.demo ## a program that fails: find out why by reading it, by running it, by looking at it
@@ -64,9 +68,10 @@ docs: $(VENV)/.docs ## the site, in site/
 page: ## the page that `secondpass see` writes, from web/ (needs node 20 and npm; what it makes is committed)
 	cd web && npm ci --silent && npm run --silent build
 
-release: $(VENV)/.test ## build the wheel, and try it in an environment of its own
+release: | $(BIN)/python ## build the wheel, and try it in an environment of its own
 	$(PIP) build
 	rm -rf dist && $(BIN)/python -m build --outdir dist . > /dev/null
+	$(BIN)/python -m zipfile -l dist/*.whl | grep -q secondpass/py.typed
 	$(PYTHON) -m venv dist/tried && dist/tried/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd dist && tried/bin/secondpass check ../examples/carried_state.py > /dev/null; test $$? -eq 1
 	cd dist && tried/bin/secondpass explain carried-state > /dev/null

@@ -57,7 +57,7 @@ versions: $(VENV)/.test ## the tests that touch PyTorch, against one release aft
 bench: $(VENV)/.bench ## every published figure, as ratios to a plain run
 	@for file in bench/*.py; do case $$file in bench/_*) continue ;; esac; echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-lint: $(VENV)/.lint ## style, and strict types where the facts are
+lint: $(VENV)/.lint ## style, and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

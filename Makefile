@@ -71,8 +71,8 @@ page: ## the page that `secondpass see` writes, from web/ (needs node 20 and npm
 release: | $(BIN)/python ## build the wheel, and try it in an environment of its own
 	$(PIP) build
 	rm -rf dist && $(BIN)/python -m build --outdir dist . > /dev/null
-	$(BIN)/python -m zipfile -l dist/*.whl | grep -q secondpass/py.typed
 	$(PYTHON) -m venv dist/tried && dist/tried/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	test -f dist/tried/lib/python*/site-packages/secondpass/py.typed
 	cd dist && tried/bin/secondpass check ../examples/carried_state.py > /dev/null; test $$? -eq 1
 	cd dist && tried/bin/secondpass explain carried-state > /dev/null
 	rm -rf dist/tried && ls dist

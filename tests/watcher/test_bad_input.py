@@ -82,14 +82,17 @@ def test_json_that_becomes_unwritable(tmp_path):
 
 
 def test_no_torch(tmp_path):
-    """A program that imports torch where there is none gets Python's own error; one that does not, runs."""
+    """A program that imports torch where there is none gets Python's own error, and a hint; one that does not, runs."""
     (tmp_path / "block.py").write_text(
         "import sys\n\n\nclass Block:\n    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'torch':\n            raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n\n\n"
         "sys.meta_path.insert(0, Block())\n"
     )
     (tmp_path / "a.py").write_text("import block\nimport torch\n")
-    both(tmp_path, "a.py").agree()
+    pair = both(tmp_path, "a.py")
+    error, _, hint = pair.watched.err.partition("\nsecondpass runs programs with its own Python")
+    assert (pair.watched.status, error) == (pair.plain.status, pair.plain.err)
+    assert "which has no torch" in hint
     (tmp_path / "b.py").write_text("import block\nprint('no torch needed')\n")
     result = run([*RUN, "--json", "report.json", "b.py"], tmp_path)
     assert (result.status, result.out, result.err) == (0, "no torch needed\n", "")

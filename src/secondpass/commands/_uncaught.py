@@ -88,8 +88,11 @@ def _is_inner(file: str) -> bool:
 
 def without_torch() -> str:
     """Where this Python has no torch, what can be done about it, and without it; else nothing."""
-    if "torch" in sys.modules or importlib.util.find_spec("torch") is not None:
-        return ""
+    try:
+        if "torch" in sys.modules or importlib.util.find_spec("torch") is not None:
+            return ""
+    except ImportError:
+        pass  # somebody's finder says so
     return (
         f"secondpass runs programs with its own Python, {sys.executable}, which has no torch: install secondpass where "
         "torch is, or torch here (`pip install torch`). `secondpass check` and `secondpass explain` do without."

@@ -23,6 +23,7 @@ from .errors import KeepError
 from .ledger import Ledger, Line, PassLine
 from .place import caller, warn
 from .recompute.compiled import paused, watching_compiled
+from .recompute.state import top_hooks
 from .recompute.tape import Tape
 from .saved.graph import storage_of
 from .saved.held import holding
@@ -456,7 +457,7 @@ def wanted() -> bool:
 
 def _hooked() -> bool:
     """Somebody else's saved-tensor hooks are at work (a checkpoint around us): the saved tensors are theirs."""
-    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+    return top_hooks(False) is not None
 
 
 @contextlib.contextmanager

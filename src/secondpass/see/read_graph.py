@@ -33,6 +33,7 @@ from ..torchgraph import (
     is_leaf,
     node_of,
     region_of,
+    saved_tensors,
     slots,
     storage,
     touchable,
@@ -416,7 +417,7 @@ def _alone() -> int:
     def count() -> None:
         with torch.enable_grad():
             node = torch.zeros(1, requires_grad=True, device="cpu").mul(torch.zeros(1, device="cpu")).grad_fn
-        held = {0: node._raw_saved_other.data}  # type: ignore[union-attr]
+        held = {0: saved_tensors(node)[0][1]}
         found.append(sys.getrefcount(held[0]))
 
     # In a thread of its own: nodes are numbered by thread, and the user's numbers are not ours to use up.

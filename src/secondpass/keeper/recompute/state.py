@@ -9,11 +9,32 @@ from typing import Any
 
 import torch
 
-__all__ = ["Autocast", "Settings", "attention_backends", "autocast_now", "under_autocast", "under_backends"]
+from ..errors import KeepError
+
+__all__ = [
+    "Autocast",
+    "Settings",
+    "attention_backends",
+    "autocast_now",
+    "top_hooks",
+    "under_autocast",
+    "under_backends",
+]
 
 Autocast = tuple[tuple[str, bool, torch.dtype], ...]
+_Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
 _c: Any = torch._C
 _KINDS = ("all", "matmul", "conv", "rnn")
+
+
+def _cannot_tell(ignore_tracing: bool) -> Any:
+    raise KeepError(
+        f"keep needs PyTorch 2.7 or later: {torch.__version__} does not tell whether somebody's saved-tensor hooks are at work."
+    )
+
+
+top_hooks: Callable[[bool], Any] = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", _cannot_tell)
+"""The saved-tensor hooks that are at work in this thread, or None."""
 
 
 def autocast_now() -> Autocast:
@@ -61,17 +82,26 @@ def _matmul_precision() -> str | None:
         return None
 
 
-def _precision(backend: str, op: str) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    return (
-        functools.partial(_c._get_fp32_precision_getter, backend, op),
-        functools.partial(_c._set_fp32_precision_setter, backend, op),
-    )
+def _precisions(backend: str, *ops: str) -> list[_Setting]:
+    """How exact products of single precision are; older versions have the old name only."""
+    read, write = (getattr(_c, f"_{verb}_fp32_precision_{verb}ter", None) for verb in ("get", "set"))
+    if read is None or write is None:
+        return []
+    return [(functools.partial(read, backend, op), functools.partial(write, backend, op)) for op in ops]
 
 
-def _reduction(name: str) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    """How products of half precision are added up: one setting or two, as the version of PyTorch has it."""
-    read, write = getattr(_c, f"_get_cublas_allow_{name}"), getattr(_c, f"_set_cublas_allow_{name}")
-    return read, lambda value: write(*value) if isinstance(value, tuple) else write(value)
+def _reductions(*names: str) -> list[_Setting]:
+    """How products of half precision are added up: one setting or two, or none, as the version of PyTorch has it."""
+    found: list[_Setting] = []
+    for name in names:
+        read, write = (getattr(_c, f"_{verb}_cublas_allow_{name}", None) for verb in ("get", "set"))
+        if read is not None and write is not None:
+            found.append((read, functools.partial(_written, write)))
+    return found
+
+
+def _written(write: Callable[..., Any], value: Any) -> None:
+    write(*value) if isinstance(value, tuple) else write(value)
 
 
 def _deterministic() -> tuple[bool, bool]:
@@ -82,22 +112,18 @@ def _set_deterministic(state: tuple[bool, bool]) -> None:
     _c._set_deterministic_algorithms(state[0], warn_only=state[1])
 
 
-_SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+_SETTINGS: tuple[_Setting, ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (_deterministic, _set_deterministic),
     (torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled),
     (torch._C._get_cudnn_benchmark, torch._C._set_cudnn_benchmark),
     (torch._C._get_cudnn_deterministic, torch._C._set_cudnn_deterministic),
     (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
-    _reduction("bf16_reduced_precision_reduction"),
-    _reduction("fp16_reduced_precision_reduction"),
-    _reduction("fp16_accumulation"),
+    *_reductions("bf16_reduced_precision_reduction", "fp16_reduced_precision_reduction", "fp16_accumulation"),
     (_matmul_precision, torch.set_float32_matmul_precision),
-    *(
-        _precision(backend, op)
-        for backend, ops in (("generic", ("all",)), ("cuda", _KINDS), ("mkldnn", _KINDS))
-        for op in ops
-    ),
+    *_precisions("generic", "all"),
+    *_precisions("cuda", *_KINDS),
+    *_precisions("mkldnn", *_KINDS),
 )
 """What is general stands before what is special: to write the one changes what is read of the other."""
 

@@ -37,7 +37,7 @@ from ..saved.store import Store
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
 from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied
 from .rng import Draw
-from .state import Autocast, attention_backends, autocast_now
+from .state import Autocast, attention_backends, autocast_now, top_hooks
 
 __all__ = ["UNSEEN", "Listener", "Script", "Step", "Tape"]
 
@@ -53,7 +53,6 @@ _PLAIN = frozenset(
 _NUMBERS = {int, type(None)}
 _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
-_top: Callable[[bool], Any] = torch._C._autograd._top_saved_tensors_default_hooks
 _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 _tuple: Callable[..., Any] = tuple.__new__
 _modes: Callable[[], int] = torch._C._len_torch_function_stack
@@ -195,7 +194,7 @@ class Tape(TorchFunctionMode):
             if known.draws:
                 self._take_state(op, known, args, kwargs or {}, given)
         # Where somebody else's hooks are at work, what is saved is theirs.
-        ours = (step is None or bool(step.packs)) and _top(False) is None
+        ours = (step is None or bool(step.packs)) and top_hooks(False) is None
         before, self._op, self._step = self._op, op, step
         timer = _Timer(self._store.on_gpu) if step is None else None
         if ours:

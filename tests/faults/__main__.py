@@ -7,12 +7,14 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import shlex
 import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +85,8 @@ def _measure(options: argparse.Namespace, console: Console) -> int:
         tables += [lost(*p) for p in parts]
     if varied:
         tables.append(survival(varied, rows))
-    text = "\n".join(tables)
-    print(text or "no program was made")
+    text = "\n".join([_conditions(rows, varied, len(programs), options), *tables])
+    print(text)
     if options.publish:
         _publish(options.publish, text)
     if options.dropped:
@@ -100,6 +102,19 @@ def _measure(options: argparse.Namespace, console: Console) -> int:
         ]
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0
+
+
+def _conditions(rows: list[Row], varied: list[Any], count: int, options: argparse.Namespace) -> str:
+    """What the tables are of."""
+    faults, twins = sum(not c.clean for c, _ in rows), sum(c.clean for c, _ in rows)
+    part = f"drawn by a hash (`--sample {options.sample}`)" if options.sample else "all that there are"
+    more = [f"`fix` was asked about {n} of them"] if (n := sum("fix" in v for _, v in rows)) else []
+    more += [f"{len(varied)} programs in other words"] if varied else []
+    more.append(f"Python {platform.python_version()}, PyTorch {version('torch')}")
+    return (
+        f"{len(rows)} programs, {part}: {faults} with a fault, {twins} harmless twins and untouched hosts, made of {count} hosts "
+        f"by {len(operators())} operators; {', '.join(more)}.\n"
+    )
 
 
 def _wrong(options: argparse.Namespace) -> str:

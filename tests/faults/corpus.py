@@ -70,9 +70,9 @@ def numbers(out: str) -> list[float] | None:
 
 def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]]:
     """Places as lines, and as the first lines of the statements that they are in: a statement may go over several lines."""
-    found = {(file, line) for file, line in places}
+    found = {(file, line) for file, line in places if file in program.files}
     for file, line in list(found):
-        for node in ast.walk(ast.parse(program.files.get(file, ""))):
+        for node in ast.walk(ast.parse(program.files[file])):
             if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
                 continue
             if isinstance(node, ast.With) and any("grad" in ast.unparse(i.context_expr) for i in node.items):
@@ -81,6 +81,23 @@ def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]
             elif not hasattr(node, "body"):
                 found.add((file, node.lineno))
     return sorted(found)
+
+
+def _bound(program: Program, places: Iterable[Any]) -> set[str]:
+    """What is bound where something was built: two passes share it, though its name may be gone when the second one fails."""
+    lines = {(file, line) for file, line in places}
+    return {
+        ast.unparse(part)
+        for file, text in program.files.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign) and any((file, n) in lines for n in range(node.lineno, _last(node) + 1))
+        for target in node.targets
+        for part in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+    }
+
+
+def _last(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def close(a: list[float] | None, b: list[float] | None) -> bool:
@@ -281,16 +298,19 @@ class Corpus:
             return None, "no fault" if error == "none" else f"another error: {error}"
         failed = mutant.lines.get("failed", ())
         if error != "none":
-            place = tuple(ran["stack"][0]) if ran["stack"] else None
-            if place is None or (failed and place not in failed):
+            # The innermost line may be one of a backward of the program's own, inside the pass.
+            places = [tuple(p) for p in ran["stack"]]
+            if not places or (failed and not any(p in failed for p in places)):
                 return None, "fails elsewhere"
-            failed = (place,)
+            failed = tuple(dict.fromkeys([places[0], *(p for p in places if p in failed)]))
         seen: dict[str, Any] = {}
         if swallowed or (error in ("backward-twice", "inplace") and operator.cause != "freed-access"):
             seen = self.ask(worker, program, "oracle", tags=[list(t) for t in mutant.tags])
             met = seen.get("met", "none")
             if met == "none" or (met != error and not swallowed):
                 return None, "the oracle does not meet it"
+            if not swallowed:
+                failed = (*failed, *(tuple(p) for p in seen["failed"]))
         if error == "none":
             why = self._silent(worker, host, mutant, change, ran, seen)
             if why:
@@ -300,6 +320,8 @@ class Corpus:
         built = seen.get("built", ()) if seen and change.placed else mutant.lines.get("built", ())
         freed = seen.get("freed", ()) if seen and change.placed else mutant.lines.get("freed", ())
         names = {*change.carrier, *seen.get("names", ())} if change.named else set()
+        if names and mutant.cause in ("shared-forward", "step-between"):
+            names |= _bound(program, built)
         return {
             "cause": [mutant.cause, *change.also] if change.also else mutant.cause,
             "error": seen.get("met", error) if swallowed else error,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..host import Host
+from ..host import Host, names_read, names_written
 from ..program import Edit, line
 from . import Change
 from ._blocks import fresh, last_clear, next_step, training_loop, where
@@ -46,6 +46,8 @@ def _windows(host: Host) -> Iterator[tuple[ast.stmt, ast.stmt, ast.stmt, ast.stm
         if step is None or clear is None:
             continue
         block = host.block(statement)
+        if isinstance(loop, ast.For) and names_written(loop.target) & names_read(step):
+            continue  # every turn has an optimizer of its own: one that is always left out never gets a gradient
         if block.index(statement) == block.index(clear) + 1 and host.alone(clear, statement):
             yield clear, statement, step, loop
 

@@ -130,7 +130,9 @@ def diagnose(trace: Trace) -> list[Finding]:
             if first.kind != "grad" or first.create or first.nested or first.place in found:
                 continue
             later = next(
-                (p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested), None
+                # A pass without roots is one that may have been made.
+                (p for p in trace.passes if p.when > first.when and p.kind == "backward" and not p.nested and p.roots),
+                None,
             )
             known = first.behind is not None and _of_trained(trace, first)
             if later is not None and known and is_term_of(trace, first, later):

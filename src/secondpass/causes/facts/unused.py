@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from ...record import Binding, Owner, Place, Trace
+from ...record import Binding, Loop, Owner, Place, Trace
 from ...source import assigned, root_of
 from .cut import Search
 from .executed import Run, ran
@@ -133,12 +133,15 @@ def _passed(trace: Trace, owner: Owner) -> list[Place]:
 def _dropped(trace: Trace, leaves: set[int]) -> Unused | None:
     """A statement of a loop of which one turn is used and others are not: `for block in blocks: h = block(x)`."""
     walked = {n for p in trace.passes for n in p.walked or ()}
-    used = {(n.stack, n.when, n.loops[1:]): n for n in map(trace.nodes.get, walked) if n is not None and n.loops}
+    used: dict[object, Loop] = {}
+    for node in filter(None, map(trace.nodes.get, walked)):
+        if node.loops:
+            used[node.stack, node.when, node.loops[1:]] = node.loops[0]
     for node in trace.nodes.values():
         if not node.loops or node.number in walked:
             continue
-        loop, twin = node.loops[0], used.get((node.stack, node.when, node.loops[1:]))
-        if twin is None or not twin.loops or loop == twin.loops[0] or not leaves & behind(trace, node.number):
+        loop, other = node.loops[0], used.get((node.stack, node.when, node.loops[1:]))
+        if other is None or other == loop or not leaves & behind(trace, node.number):
             continue
         inside = [p for p in node.stack if p.file == loop.file and p.line >= loop.line]
         place = min(inside, key=lambda p: p.line, default=node.place)

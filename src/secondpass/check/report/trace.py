@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from ...autograd.lifecycle import reach
-from ...record import Binding, Cut, Node, Owner, Pass, Path, Place, Trace, Write
+from ...record import Binding, Cut, Holding, Node, Owner, Pass, Path, Place, Trace, Write
 from ..interpreter.graph import Engine
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
@@ -64,6 +64,12 @@ def _rooted(engine: Engine) -> set[int]:
         if any(n.leaf is not None or n.number in found for n in behind):
             found.add(node.number)
     return found
+
+
+def _holdings(engine: Engine) -> Iterator[Holding]:
+    """What containers held. Between gradients that are taken for a loss (inner steps of meta-learning) they only fill."""
+    other = {p.when for p in engine.passes if p.kind != "backward"}
+    return (h for h in engine.holdings if h.when not in other)
 
 
 _REDUCED = {"MeanBackward0", "SumBackward0", "ProdBackward0", "MaxBackward1", "MinBackward1"}
@@ -176,7 +182,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         writes=tuple(_writes(engine)),
         cuts=tuple(_cuts(engine)),
         bindings=tuple(_bindings(engine)),
-        holdings=tuple(engine.holdings),
+        holdings=tuple(_holdings(engine)),
         failures=tuple(engine.failures),
         owners=tuple(_owners(engine)),
         held=frozenset(engine.held),

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .corpus import Case, Corpus, close, numbers, sealed
+from .corpus import Case, Corpus, close, drawn, numbers, sealed
 from .measure import TOOLS, answer, as_json, command_tool, given, judge
 from .operators import operators
 from .pool import ROOT, Cache, Pool, Worker
@@ -258,7 +258,7 @@ def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress) -> list[C
             for c in corpus.cases(jobs, lambda n: bar.advance(task))
             if not options.cause or c.mutant.cause in options.cause
         ]
-    cases.sort(key=lambda c: hashlib.sha256(c.name.encode()).digest())
+    cases.sort(key=drawn)  # a smaller sample is the beginning of a larger one, and of everything
     return cases[: options.sample] if options.sample else cases
 
 
@@ -283,11 +283,11 @@ def _vary(pool: Pool, cache: Cache, corpus: Corpus, cases: list[Case], tools: An
     asked = [t for t in ("run", "check") if t in tools]
     if not asked or not options.variants:
         return []
-    jobs = []
-    for case in cases:
-        order = sorted(VARIANTS, key=lambda v: hashlib.sha256(f"{case.name}{v}".encode()).digest())
-        jobs += [(case, v) for v in order[:3]]
-    jobs = sorted(jobs, key=lambda j: hashlib.sha256(f"{j[0].name}~{j[1]}".encode()).digest())
+    orders = [
+        sorted(VARIANTS, key=lambda v, c=case: hashlib.sha256(f"{c.name}{v}".encode()).digest())  # type: ignore[misc]
+        for case in cases
+    ]
+    jobs = [(case, order[turn]) for turn in range(3) for case, order in zip(cases, orders, strict=True)]
     task = bar.add_task("variants", total=options.variants)
 
     def one(worker: Worker, job: Any) -> Any:

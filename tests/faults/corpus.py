@@ -20,7 +20,7 @@ from .operators import Change, Operator, operators
 from .pool import Cache, Pool, Worker
 from .program import Mutant, Program
 
-__all__ = ["Case", "Corpus", "close", "numbers", "sealed"]
+__all__ = ["Case", "Corpus", "close", "drawn", "numbers", "sealed"]
 
 HERE = Path(__file__).parent
 SITES = 2
@@ -125,7 +125,7 @@ class Job:
     @property
     def order(self) -> bytes:
         """Where a sample takes it."""
-        return hashlib.sha256(self.name.encode()).digest()
+        return _order(self.name)
 
 
 Found = tuple[list[Case], list[str]]
@@ -204,9 +204,7 @@ class Corpus:
         waiting, found = sorted(jobs, key=lambda j: j.order), list[Case]()
         while waiting and len(found) < count:
             some, waiting = waiting[: count - len(found)], waiting[count - len(found) :]
-            place = {j.name: i for i, j in enumerate(some)}
-            made = self.cases(some, done)
-            found += sorted(made, key=lambda c: place[_job_name(c)])
+            found += sorted(self.cases(some, done), key=drawn)
         return found[:count]
 
     def _of(self, worker: Worker, jobs: list[Job], done: Callable[[int], None]) -> tuple[str, list[Found]]:
@@ -376,9 +374,14 @@ def _unreached(events: Any) -> set[int]:
     return owned - filled
 
 
-def _job_name(case: Case) -> str:
+def drawn(case: Case) -> tuple[bytes, str]:
+    """Where a sample takes a case: by its job, which is known before there is a case."""
     operator = "" if case.mutant.operator == "untouched" else case.mutant.operator
-    return f"{case.mutant.host} {operator}{' twin' if operator and case.clean else ''}"
+    return _order(f"{case.mutant.host} {operator}{' twin' if operator and case.clean else ''}"), case.name
+
+
+def _order(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
 
 
 def _digest(*files: Path) -> str:

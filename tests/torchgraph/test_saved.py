@@ -87,6 +87,10 @@ def test_what_was_written_to_is_there(w):
     assert changed(node) == "result"
     assert freed(node) is False
     assert told(node) == [("result", False, None)]
+    assert saved.storage(saved.written_to(node, "result")) == saved.storage(y)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
 
 
 def test_a_function_of_ones_own_may_save_nothing_in_some_places(w):

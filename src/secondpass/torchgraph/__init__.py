@@ -4,7 +4,7 @@
 from .engine import order, walked
 from .leaves import Leaves
 from .nodes import LEAF, edges, is_leaf, node_of, touchable, walk, walk_young
-from .saved import changed, freed, saved_bytes, saved_tensors, storage
+from .saved import changed, freed, saved_bytes, saved_tensors, storage, written_to
 from .slots import Slot, attributes, checkpoint_of, hook_region, region_of, slots
 
 __all__ = [
@@ -29,4 +29,5 @@ __all__ = [
     "walk",
     "walk_young",
     "walked",
+    "written_to",
 ]

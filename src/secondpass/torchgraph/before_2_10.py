@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
-__all__ = ["CANNOT_SAY", "unpacked"]
+__all__ = ["CANNOT_SAY", "taken_out", "unpacked"]
 
 CANNOT_SAY = not hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
 
@@ -56,6 +56,30 @@ def unpacked(node: Any, name: str, raw: Any) -> Any:
         written = _Unpacked("written to since")  # there, but PyTorch does not hand it out
         return [written] * len(raw) if several else written
     return [_Unpacked(one) for one in value] if several else _Unpacked(value)
+
+
+def taken_out(node: Any, name: str) -> torch.Tensor | None:
+    """The tensor in a `_raw_saved_x` that was written to since, of a node that a pass has failed at.
+
+    PyTorch hands it to hooks and to nobody else. So it is given hooks, which raise what PyTorch raises: whoever tries
+    the pass again is told the same.
+    """
+    found: list[torch.Tensor] = []
+    try:
+        _without_hooks(node, name.replace("_raw", "", 1))
+    except RuntimeError as error:
+        refused = str(error)
+
+        def refuse(packed: Any) -> torch.Tensor:
+            raise RuntimeError(refused)
+
+        try:
+            getattr(node, name).register_hooks(found.append, refuse)
+        except (AttributeError, RuntimeError):
+            return None
+    except (_Called, AttributeError):
+        return None
+    return found[0] if found else None
 
 
 def _without_hooks(node: Any, name: str) -> Any:

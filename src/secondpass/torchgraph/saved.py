@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from .before_2_10 import CANNOT_SAY, unpacked
+from .before_2_10 import CANNOT_SAY, taken_out, unpacked
 from .nodes import is_leaf
 
-__all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage"]
+__all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage", "written_to"]
 
 
 def _raw_names(kind: Any) -> tuple[str, ...]:
@@ -100,6 +100,11 @@ def changed(node: Any) -> str | None:
         except AttributeError:
             continue
     return None
+
+
+def written_to(node: Any, name: str) -> torch.Tensor | None:
+    """The saved tensor that `changed` has named, of a node that a pass has failed at."""
+    return taken_out(node, f"_raw_saved_{name}") if CANNOT_SAY else dict(saved_tensors(node)).get(name)
 
 
 def saved_bytes(graph: dict[Any, Any]) -> int:

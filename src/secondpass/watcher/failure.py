@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..torchgraph import changed, edges, freed, is_leaf, order, saved_tensors, touchable, walk, walk_young, walked
+from ..torchgraph import changed, edges, freed, is_leaf, order, touchable, walk, walk_young, walked, written_to
 from .bindings import Snapshot, look
 from .ledger import PassNote
 from .watcher import Watcher
@@ -158,7 +158,7 @@ class Graph:
             name = changed(node)
             if name is not None:
                 self.failing, self.saved = node, name
-                self.data = dict(saved_tensors(node)).get(name)
+                self.data = written_to(node, name)
                 return
         self._find_changed_slice()
 

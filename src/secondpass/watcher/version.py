@@ -7,7 +7,7 @@ import torch
 
 __all__ = ["OLDEST", "reason_not_to_watch"]
 
-# Before 2.10 a saved tensor could not be asked whether it is still there.
+# The oldest that was tried: docs/versions.md.
 OLDEST = (2, 6)
 _NEEDED = ("_engine_run_backward", "_get_sequence_nr")
 

@@ -20,7 +20,7 @@ def a_run(passes: int, *findings: Finding, outcome: str = "ended", edited: int |
     for i in range(1, passes + 1):
         if edited == i:
             lines.append({"what": "edited", "before": i})
-        lines.append({"what": "pass", "number": i, "digest": f"d{i}"})
+        lines.append({"what": "pass", "number": i, "digest": f"d{i}", "whole": {}, "fresh": {}})
     return Run(outcome, more.pop("exit", 0 if outcome != "failed" else 1), findings, tuple(lines), **more)
 
 
@@ -115,7 +115,7 @@ def test_same_whatever_the_line_and_the_index() -> None:
 def test_a_cut_may_change_what_a_pass_over_carried_history_did() -> None:
     """Failed at the third pass: the second one had walked what the first left, and its step differs without that."""
     third = a_run(9, edited=2)
-    third.lines[3]["digest"] = "x"
+    third.lines[2]["whole"], third.lines[3]["digest"] = {"0": {"Mm": 1}}, "x"
     assert judge(ERROR, DETACH, BEFORE, third).proven
     second = a_run(9, edited=2)
     second.lines[2]["digest"] = "x"

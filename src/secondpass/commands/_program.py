@@ -284,13 +284,13 @@ class Program:
         if ProofLines.wanted():
             from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-            lines = ProofLines(self.log if self.lines else None, self._stop_here)
-            lines.on_torch(changed=self.environment != dict(os.environ))
             watcher, before = self.session.watcher, self.session.watcher.on_pass
+            lines = ProofLines(self.log if self.lines else None, watcher.leaves, self._stop_here)
+            lines.on_torch(changed=self.environment != dict(os.environ))
 
             def on_pass(note: Any, outputs: Any) -> None:
                 before(note, outputs)
-                lines.on_pass(outputs)
+                lines.on_pass(note, outputs)
 
             watcher.on_pass, watcher.brief = on_pass, False
             register_optimizer_step_pre_hook(lines.on_step)

@@ -37,8 +37,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             else:
                 way.patch.insert_before(source, _first_pass(source, scope, step), [f"{optimizer}.zero_grad()"])
             yield way
-    for source, scope in project.scopes(*places):
-        yield from _by_hand(source, scope)
+    for source in project.sources:
+        for scope in (source.module, *source.functions):
+            yield from _by_hand(source, scope)
 
 
 def _in_closure(remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -38,9 +38,9 @@ from .way import Way
 
 __all__ = ["propose"]
 
-_CROSSES = "the value goes on, its history ends with the pass that has consumed it"
-_ENTERS = "that loss must not train what made it"
-_STORED = "what is stored is used as a value; its history is spent by the first pass that walks it"
+_CROSSES = "the value goes on; the gradient of earlier iterations is cut, since their pass has consumed their history"
+_ENTERS = "it becomes a constant for that loss, which must not train what made it"
+_STORED = "what is stored becomes a constant: later passes use its value and train nothing through it"
 
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
@@ -194,11 +194,35 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 where = "they enter the other loss" if one else "each enters the loss of the other network"
                 yield Way(patch, f"Detach `{name}` and `{other}` where {where}", safe=True, why=_ENTERS)
     for place in places:
-        patch = Patch()
-        for source, node in _own_reads(finding, project, place, name):
-            patch.append(source, node, ".detach()")
-        if patch:
-            yield Way(patch, f"Detach `{name}` where it enters the other loss", safe=True, why=_ENTERS)
+        reads_ = _own_reads(finding, project, place, name)
+        yield from _without_history(reads_, name, safe=True)
+    if finding.cause == "crossed-networks":
+        # Which function computes which loss may not be told from the source: one after the other, and the proof decides.
+        for source, function in [(s, f) for s in project.sources for f in s.functions]:
+            found = [r for s in simple(source.body(function)) for r in reads(s, name) if _same_key(source, r, name)]
+            yield from _without_history([(source, r) for r in found if not _is_cut(source, r)], name, safe=False)
+
+
+def _without_history(found: list[tuple[Source, cst.BaseExpression]], name: str, *, safe: bool) -> Iterator[Way]:
+    """Reads of a tensor, or of a container of some, as values."""
+    title = f"Detach `{name}` where it enters the other loss"
+    for nested in (False, True) if "[" in name else (False,):
+        way = Way(title=title, safe=safe, why=_ENTERS)
+        for source, node in found:
+            if nested:
+                import_module(way.patch, source, "secondpass")
+                way.patch.replace(source, node, f"secondpass.detach({source.code(node)})")
+            else:
+                way.patch.append(source, node, ".detach()")
+        if way.patch:
+            yield way
+
+
+def _same_key(source: Source, node: cst.BaseExpression, name: str) -> bool:
+    """Whether a read of `x["a"]` means the item that was seen, as far as the source says which it is."""
+    key = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    word = key.value if isinstance(key, cst.Index) else None
+    return not isinstance(word, cst.SimpleString) or f'["{word.evaluated_value}"]' in name.replace("'", '"')
 
 
 def _own_reads(

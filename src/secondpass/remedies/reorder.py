@@ -157,15 +157,12 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
             for s in _steps(source, scope)
             if isinstance(source.owner(s), cst.If) and not source.inside(clear, source.owner(s))
         ]
-        counted = [s for s in counted if "%" in source.code(source.owner(s).test)]  # type: ignore[attr-defined]
         if counted:
-            yield _move(
-                Way(title="Clear the gradients behind the step", safe=True, why=why),
-                source,
-                clear,
-                counted[0],
-                after=True,
-            )
+            way = Way(title="Clear the gradients behind the step", safe=True, why=why)
+            for one in _beside(source, clear):
+                own = [s for s in counted if optimizer_of(s) == _cleared(one)]
+                _move(way, source, one, (own or counted)[-1], after=True)
+            yield way
         block = source.block(clear)
         passes = [s for s in block if source.order(s) < source.order(clear) and any(pass_calls(t) for t in simple([s]))]
         if passes:
@@ -193,6 +190,23 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
                 after=True,
             )
         yield from _elsewhere(project, source, clear, why)
+
+
+def _cleared(clear: cst.BaseStatement) -> str | None:
+    """`x` of `x.zero_grad()`."""
+    call = method_call(clear, "zero_grad")
+    return dotted(call.func.value) if call is not None and isinstance(call.func, cst.Attribute) else None
+
+
+def _beside(source: Source, clear: cst.BaseStatement) -> list[cst.BaseStatement]:
+    """The clearing and those that stand with it: what is wrong with one of several optimizers' is wrong with all."""
+    block = source.block(clear)
+    first = last = next(i for i, s in enumerate(block) if s is clear)
+    while first and _cleared(block[first - 1]) and isinstance(block[first - 1], cst.SimpleStatementLine):
+        first -= 1
+    while last + 1 < len(block) and _cleared(block[last + 1]) and isinstance(block[last + 1], cst.SimpleStatementLine):
+        last += 1
+    return block[first : last + 1]
 
 
 def _first_of_turn(

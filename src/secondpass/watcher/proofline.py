@@ -8,10 +8,11 @@ SECONDPASS_PROOF_LINES    lines to look out for, as `file:line;file:line`: where
 SECONDPASS_PROOF_UNTIL    stop the program, as if it had ended, at the beginning of this pass
 SECONDPASS_PROOF_ENOUGH   `passes:seconds`: stop it when both have been reached
 
-Roots and gradients are digested, bit by bit; nothing of the program is kept.
+Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
-A pass says which parameters lie behind its roots, a step which parameters had a gradient: as `[optimizer, parameter]`, both
-counted in the order in which the program made them, so that two runs of a program name the same things alike.
+A pass says which parameters lie behind its roots and what its graph is made of (`shape`), a step which parameters had a
+gradient: as `[optimizer, parameter]`, both counted in the order in which the program made them, so that two runs of a program
+name the same things alike.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from ..torchgraph import edges, is_leaf, touchable, walk_young
+from ..torchgraph import Leaves
+from .ledger import PassNote
 from .log import Log
+from .shape import Shapes
 
 __all__ = ["ProofLines"]
 
@@ -37,9 +42,10 @@ _LOOKS = 256
 class ProofLines:
     """Writes the lines of one run."""
 
-    def __init__(self, log: Log | None, stop: Callable[[], None]) -> None:
+    def __init__(self, log: Log | None, leaves: Leaves, stop: Callable[[], None]) -> None:
         self.file = open(os.environ["SECONDPASS_PROOF"], "w", buffering=1, encoding="utf-8")  # noqa: SIM115
-        self.log, self.stop = log, stop
+        self.log, self.leaves, self.stop = log, leaves, stop
+        self.shapes = Shapes()
         self.until = int(os.environ.get("SECONDPASS_PROOF_UNTIL") or 0)
         enough, _, seconds = (os.environ.get("SECONDPASS_PROOF_ENOUGH") or "0:0").partition(":")
         self.enough, self.seconds = int(enough), float(seconds or 0)
@@ -58,15 +64,15 @@ class ProofLines:
         """torch has been imported; `changed`: the program has changed the environment before."""
         self._write({"what": "torch", "environment": changed})
 
-    def on_pass(self, outputs: Any) -> None:
+    def on_pass(self, note: PassNote, outputs: Any) -> None:
         """A pass begins."""
         self.passes += 1
         self._look_for_lines()
         line: dict[str, Any] = {"what": "pass", "number": self.passes}
         if self.passes <= _LOOKS:
             roots = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
-            line["digest"] = _digest(roots)
-            line["behind"] = self._behind(roots)
+            line["digest"], line["random"] = _digest(roots), _random()
+            line |= self._shape(note, roots)
         self._write(line)
         late = self.enough and self.passes > self.enough and time.perf_counter() - self.began > self.seconds
         if (self.until and self.passes > self.until) or late:
@@ -99,15 +105,14 @@ class ProofLines:
 
         torch.optim.Optimizer.__init__ = made  # type: ignore[method-assign, assignment]
 
-    def _behind(self, roots: Any) -> list[tuple[int, int]]:
-        """The parameters behind some roots."""
+    def _shape(self, note: PassNote, roots: Any) -> dict[str, Any]:
+        """What lies behind some roots."""
         known: dict[int, list[tuple[int, int]]] = {}
         for number, optimizer in enumerate(self._optimizers):
             for i, p in enumerate(_parameters(optimizer)):
-                known.setdefault(id(p), []).append((number, i))
-        nodes = walk_young(edges(roots), touchable())
-        leaves = [node.variable for node in nodes if is_leaf(node)]
-        return sorted({x for leaf in leaves for x in known.get(id(leaf), ())})
+                known.setdefault(self.leaves.number(p), []).append((number, i))
+        frees = not (note.retain or note.create)
+        return self.shapes.of(roots, self.leaves.of, lambda leaf: known.get(leaf, ()), note.inputs, frees)
 
     def _look_for_lines(self) -> None:
         """Whether one of the watched lines has been executed since the last pass."""
@@ -127,6 +132,16 @@ class ProofLines:
 
 def _parameters(optimizer: Any) -> list[torch.Tensor]:
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _random() -> str:
+    """Where the sources of random numbers stand that a program has without making them."""
+    seen = hashlib.blake2b(torch.get_rng_state().numpy().tobytes(), digest_size=8)
+    seen.update(repr(random.getstate()).encode())
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        seen.update(repr(numpy.random.get_state()).encode())
+    return seen.hexdigest()
 
 
 def _digest(roots: Any) -> str:

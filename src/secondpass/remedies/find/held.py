@@ -7,7 +7,7 @@ NOTE [ A cut by what was seen ]
 2. A path is cut at the last attribute on it, or at its name. What lies behind that (items of tuples, lists, dicts) is
    taken apart; a list of objects is walked.
 3. The cut stands behind the pass and the steps that belong to it, in the innermost frame of the stack that has the name,
-   not outside the loop that went on.
+   not outside the loop that went on. A generator that has the name waits in its `yield` while the pass is made: behind that.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
     held = [h for h in held_paths(finding) if all(w.kind in ("attribute", "item") for w in h.target.ways)]
     if any(not kind for h in held for kind in h.path.types):
         return  # nobody has seen it
+    yield from _behind_yields(finding, held, project)
     for stack in ("freed_stack", "used_stack"):
         for place in _frames(finding, finding.facts.get(stack) or (), project):
             here = project.at(place)
@@ -104,6 +105,34 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
             anchor = anchor_of(project, source, scope, site, loop, names)
             if anchor is not None:
                 yield Cut(source, scope, anchor, targets)
+
+
+def _behind_yields(finding: Finding, held: list[Held], project: Project) -> Iterator[Cut]:
+    """A generator hands out what it has computed and goes on with its state; the pass lies in between."""
+    passing = {(one["file"], one.get("function")) for one in finding.facts.get("used_stack") or ()}
+    for one in finding.facts.get("built_stack") or ():
+        if (one["file"], one.get("function")) in passing:
+            continue
+        here = project.at(Place(one["file"], one["line"], one.get("function", "")))
+        scope = here[0].scope(here[1]) if here else None
+        if here is None or not isinstance(scope, cst.FunctionDef):
+            continue
+        source = here[0]
+        targets: dict[str, list[Held]] = {}
+        for path in [h for h in held if h.path.scope == "local" and _binds(source, scope, h.path.root)]:
+            targets.setdefault(str(path.target), []).append(path)
+        for statement in simple(source.body(scope)) if targets else ():
+            waits = isinstance(statement, cst.SimpleStatementLine) and any(
+                isinstance(n, cst.Yield) for n in walk(statement)
+            )
+            if waits and any(carried_in(source.body(loop), t) for loop in source.loops(statement) for t in targets):
+                yield Cut(source, scope, statement, targets)
+
+
+def _binds(source: Source, scope: Scope, name: str) -> bool:
+    """Whether a function gives a name a value, be it as a parameter."""
+    own = [n for n in walk(scope.params) if isinstance(n, cst.Param)] if isinstance(scope, cst.FunctionDef) else []
+    return any(p.name.value == name for p in own) or any(name in written(s) for s in simple(source.body(scope)))
 
 
 def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:
@@ -168,7 +197,7 @@ def _sees(source: Source, scope: Scope, place: Place, one: Held) -> bool:
     if one.path.scope == "global":
         known = any(root in written(s) for s in simple(source.body(source.module)))
         return known and (isinstance(scope, cst.Module) or not bare or declared(source, scope, root))
-    if one.function != place.function:
+    if one.function != place.function or (one.path.scope == "local" and not _binds(source, scope, root)):
         return False
     return one.path.scope == "local" or not bare or declared(source, scope, root)
 

@@ -4,10 +4,10 @@
 NOTE [ What a proof demands ]
 1. The finding is gone, and the program does not fail in another way of its own.
 2. Where the program had failed: it passes that point and as many passes again, or comes to its end.
-3. It has no finding that the repair itself can cause, makes as many steps at least, and still trains all that the broken
-   program trained, or failed to train (`cover`).
+3. It has no finding that the repair itself can cause, makes as many steps at least, still trains all that the broken
+   program trained, or failed to train (`cover`), and still builds the graphs for it (`graphs`).
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
-   number for a tensor, a needless retain, a detach between iterations up to the pass that freed), so have later ones.
+   number for a tensor, a needless retain, a cut as long as it has taken nothing away), so have later ones.
 5. Losses that were combined give the first step the gradients of separate passes over a kept graph.
 6. A finding that the repair uncovers is the next round's, if the program got at least as far as before.
 """
@@ -24,12 +24,13 @@ from ...causes import find
 from ...record import Finding, Proof, Remedy
 from ..find.flow import plain
 from .cover import untrained
+from .graphs import KEEPS_EVENTS, missing, same_values
 from .run import Command, Run, mirror, run
 
 __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
 
-_KEEPS_PASSES = {"detach", "item", "clone", "create-graph", "drop-retain", "add-zero-grad", "inputs"}
-"""Kinds that leave every pass where it is."""
+_KEEPS_PASSES = KEEPS_EVENTS | {"recompute", "reorder"}
+"""Kinds that leave every pass there, be it elsewhere."""
 
 
 @dataclass
@@ -180,6 +181,9 @@ def judge(
     lost = untrained(before, after, failed=failed, cut=(remedy.kind, finding.cause) == ("detach", "carried-state"))
     if lost and not (known and known.fewer_steps):
         return verdict("refuted", lost)
+    gone = missing(finding, remedy, before, after, failed)
+    if gone:
+        return verdict("refuted", gone)
     unlike = _values(finding, remedy, before, after)
     note = ""
     if unlike:
@@ -229,12 +233,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     known = find(finding.cause)
     if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
-    elif finding.facts.get("stays") or finding.facts.get("sampled"):
-        pass  # a cut where it is stored changes the gradient of that very turn
-    elif finding.severity == "error" and (remedy.kind, finding.cause) == ("detach", "carried-state"):
-        # The pass that freed may have been the second one over what is carried: it then had gradients that the cut takes
-        # away, and moved the parameters by them.
-        wanted = max(wanted, before.passes if before.passes == 2 else before.passes - 1)
+    elif finding.severity == "error":
+        wanted = max(wanted, same_values(remedy, before, after))
     count = _compared(before, after, wanted)
     alike = before.digests[:count] == after.digests[:count]
     if finding.cause == "needless-retain":

@@ -38,7 +38,7 @@ def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Pa
             if root is None:
                 continue
             yield from _through_meter(project, source, scope, statement, root)
-            yield from _through_sum(source, scope, statement, root, base_of(name))
+            yield from _through_sum(source, scope, statement, root, name if "[" in name else base_of(name))
             yield from _through_average(project, source, scope, statement, root)
 
 
@@ -78,14 +78,14 @@ def _through_sum(
 ) -> Iterator[tuple[Patch, str]]:
     """`total += loss; total.backward()` -> `total += loss.item(); loss.backward()`."""
     behind = names_read(root)
-    if sum(_added_in(s, name) for s in _before(source, scope, statement)) > 1:
+    if sum(_added_in(source, s, name) for s in _before(source, scope, statement)) > 1:
         return  # several terms of one loss: see `restarted`
     for above in _before(source, scope, statement):
         small = above.body[0]
-        if written(above) & behind and isinstance(small, cst.Assign) and name not in written(above):
+        if written(above) & behind and isinstance(small, cst.Assign) and plain(name) not in written(above):
             behind |= names_read(small.value)
-        added = _added(small, name)
-        if added is None or not (name in behind or not name):
+        added = _added(source, small, name)
+        if added is None or not (plain(name) in behind or not name):
             continue
         if source.loops(above)[:1] != source.loops(statement)[:1]:
             return  # a sum over an inner loop is one loss: see `restarted`
@@ -144,20 +144,27 @@ def _is_asked_as_tensor(source: Source, name: str) -> bool:
     return False
 
 
-def _added(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | None:
+def _means(source: Source, node: cst.CSTNode, name: str) -> bool:
+    """Whether an expression is a name, or the item of a container that a name means."""
+    if dotted(node) != plain(name):
+        return False
+    return "[" not in name or source.code(node).replace("'", '"').replace(" ", "") == name.replace("'", '"')
+
+
+def _added(source: Source, small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | None:
     """What a statement adds to (or puts into) the accumulator."""
-    if isinstance(small, cst.AugAssign) and dotted(small.target) == name:
+    if isinstance(small, cst.AugAssign) and _means(source, small.target, name):
         return small.value
     if (
         isinstance(small, cst.Assign)
-        and dotted(small.targets[0].target) == name
+        and _means(source, small.targets[0].target, name)
         and isinstance(small.value, cst.BinaryOperation)
     ):
         if isinstance(small.value.operator, cst.Add):
             left, right = small.value.left, small.value.right
-            if dotted(left) == name:
+            if _means(source, left, name):
                 return right
-            if dotted(right) == name:
+            if _means(source, right, name):
                 return left
     if (
         isinstance(small, cst.Expr)
@@ -177,6 +184,7 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
     Added up in a loop inside the turn of the pass: starts at the beginning of that turn. Added up in the same loop as
     a pass under a condition (every k-th turn): starts again behind the pass.
     """
+    yield from _restarted_elsewhere(finding, name, project)
     name = base_of(name)
     for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
         site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
@@ -193,7 +201,7 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
         patch = Patch()
         inner = source.body(turn)
         if source.within(site, inner) is site or isinstance(source.owner(site), cst.With):
-            adds = next((s for s in simple(inner) if _added_in(s, name)), None)
+            adds = next((s for s in simple(inner) if _added_in(source, s, name)), None)
             if adds is not None and source.loops(adds)[:1] == [turn]:
                 continue  # one addend a pass: not a sum that was meant to start anew, but a log of the losses
             anchor = source.within(adds, inner) if adds is not None else inner[0]
@@ -213,16 +221,53 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
         yield from _replaced_attribute(name, project)
 
 
+def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """Added to in one function, sent through in another that is called under a condition: starts anew behind the pass."""
+    here = project.at(finding.failed)
+    if here is None or not name.startswith("self."):
+        return
+    source, site = here
+    owner, scope = source.class_of(site), source.scope(site)
+    methods = [f for f in source.functions if owner is not None and source.class_of(f) is owner]
+    start = next((v for f in methods for s in simple(source.body(f)) if (v := _start(source, s, name))), None)
+    for method in methods if start is not None else ():
+        for adds in [s for s in simple(source.body(method)) if _added_in(source, s, name) and method is not scope]:
+            calls_ = project.sites(source, method, finding.failed) if finding.failed else []
+            counted = [
+                s for s in calls_ if isinstance(source.owner(s), cst.If) and not source.inside(adds, source.owner(s))
+            ]
+            if counted and source.loops(counted[-1])[:1] == source.loops(adds)[:1]:
+                patch = Patch()
+                patch.insert_after(source, _last_update(source, site), [f"{name} = {start}"])
+                yield patch, f"Start `{name}` anew behind the pass"
+                return
+
+
+def _start(source: Source, statement: cst.BaseStatement, name: str) -> str | None:
+    """What a name, or an item of a dict, is first given."""
+    value = assigned_value(statement, name) if "[" not in name else None
+    if value is None and isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+        small = statement.body[0]
+        if isinstance(small, cst.Assign) and base_of(name) in written(statement) and isinstance(small.value, cst.Dict):
+            keys = [e for e in small.value.elements if isinstance(e, cst.DictElement)]
+            value = next((e.value for e in keys if name == f"{base_of(name)}[{_quoted(source, e.key)}]"), None)
+    return source.code(value) if value is not None and _fresh(value) else None
+
+
+def _quoted(source: Source, key: cst.BaseExpression) -> str:
+    return f'"{key.evaluated_value}"' if isinstance(key, cst.SimpleString) else source.code(key)
+
+
 def _replaced_attribute(name: str, project: Project) -> Iterator[tuple[Patch, str]]:
     """`self.aux = self.aux + term` in a forward, with a start in the constructor: each forward gives its own."""
     for source in project.sources:
         for function in [f for f in source.functions if f.name.value in {"forward", "__call__"}]:
             lines = [s for s in simple(source.body(function)) if isinstance(s, cst.SimpleStatementLine)]
-            adds = [s for s in lines if _added_in(s, name)]
+            adds = [s for s in lines if _added_in(source, s, name)]
             assigned = [s for s in simple(source.body(function)) if name in written(s)]
             if len(adds) == 1 and len(assigned) == 1 and adds[0] is assigned[0] and not source.loops(adds[0]):
                 small = adds[0].body[0]
-                term = _added(small, name)
+                term = _added(source, small, name)
                 if term is not None:
                     patch = Patch()
                     patch.replace(source, small, f"{name} = {source.code(term)}")
@@ -235,7 +280,7 @@ def _restarted_attribute(finding: Finding, name: str, project: Project) -> Itera
         methods = [f for f in source.functions if source.class_of(f) is source.class_of(scope)]
         starts = [s for f in methods for s in simple(source.body(f)) if _fresh(assigned_value(s, name))]
         for site in project.sites(source, scope, finding.failed)[-1:] if finding.failed and starts else ():
-            adds = [s for s in _before(source, scope, site) if _added_in(s, name)]
+            adds = [s for s in _before(source, scope, site) if _added_in(source, s, name)]
             if len(adds) > 1 and not any(source.inside(s, scope) for s in starts):
                 patch = Patch()
                 patch.insert_before(source, adds[-1], source.code(starts[0]).splitlines())
@@ -252,8 +297,10 @@ def _last_update(source: Source, site: cst.BaseStatement) -> cst.BaseStatement:
     return block[-2] if leaves and len(block) > 1 else last
 
 
-def _added_in(statement: cst.BaseStatement, name: str) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and any(_added(s, name) is not None for s in statement.body)
+def _added_in(source: Source, statement: cst.BaseStatement, name: str) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and any(
+        _added(source, s, name) is not None for s in statement.body
+    )
 
 
 def _read_after(source: Source, body: list[cst.BaseStatement], turn: cst.CSTNode, name: str) -> bool:

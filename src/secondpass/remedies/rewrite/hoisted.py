@@ -102,13 +102,16 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
     Local names of the computing function are written as the attributes that it stored them in.
     """
     name = base_of(name)
-    home = _home(project, name)
+    home = _home(finding, project, name)
     if home is None:
         return
     source, scope = home
-    names = project.tracked(source, scope)
+    names: set[str] | None = project.tracked(source, scope)
     body = source.body(scope)
     starts = [s for s in simple(body) if name in written(s)]
+    value = assigned_value(starts[-1], name)
+    if value is not None and not project.gives_history(value, names or set()):
+        names = None  # a run saw that it has history; the source does not say from what
     chosen = history_slice(source, starts[-1], names_read(starts[-1]) - {name}, names, body)
     chosen = [s for s in [*chosen, starts[-1]] if not makes_leaf(project, source, s)]
     known = known_as(source, scope)
@@ -178,8 +181,11 @@ def _where_read(
         yield way
 
 
-def _home(project: Project, name: str) -> tuple[Source, Scope] | None:
+def _home(finding: Finding, project: Project, name: str) -> tuple[Source, Scope] | None:
     """The function that computes a name for others."""
+    seen = project.at(finding.built)
+    if seen is not None and "." in name and name in written(seen[1]):
+        return seen[0], seen[0].scope(seen[1])
     for source in project.sources:
         scopes: list[Scope] = [*source.functions, source.module]
         for scope in scopes:

@@ -43,7 +43,8 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 for s in history_slice(source, two, names_read(two), tracked, body)
                 if source.order(s) > source.order(last)
             ]
-            block = source.block(last)
+            # Where the step stands in a loop of its own, behind that loop.
+            block = source.block(two) if source.within(last, source.block(two)) else source.block(last)
             target = min([*late, two], key=source.order)
             anchor, after = source.within(target, block), False
             if anchor is None:
@@ -79,12 +80,15 @@ def _last_write(
 
 
 def _writer(finding: Finding, project: Project) -> set[str]:
-    """What was changed between: the networks of the optimizer that stepped there."""
-    for place in (finding.freed,):
-        here = project.at(place)
-        call = method_call(here[1], "step") if here else None
-        if call is not None and isinstance(call.func, cst.Attribute):
-            return project.optimizers.get(dotted(call.func.value) or "", set())
+    """What was changed between: the network whose parameter a run saw changed, or those of the optimizer that stepped."""
+    changed = [r.target for r in finding.remedies if r.kind == "reorder" and finding.cause == "step-between"]
+    if any("." in target for target in changed):
+        parts = changed[0].split(".")
+        return {".".join(parts[:i]) for i in range(1, len(parts) + 1)} - {"self"}
+    here = project.at(finding.freed)
+    call = method_call(here[1], "step") if here else None
+    if call is not None and isinstance(call.func, cst.Attribute):
+        return project.optimizers.get(dotted(call.func.value) or "", set())
     return stepped(project, finding.freed)
 
 

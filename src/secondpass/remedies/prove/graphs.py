@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does a repaired program build the graphs that the broken one was about to walk?
+
+NOTE [ Graphs before and after ]
+1. A repair that cuts, copies or keeps history leaves passes and steps in their order, up to the pass that failed.
+2. A player of a pass is an optimizer that steps next after it, in the repaired program. Every operation that was fresh in the
+   broken program's pass and led to what a player trains is still there (see NOTE [ The shape of a graph ]): a gradient that is
+   cut, a term that became a constant, a loop that is gone, all show as operations that are missing. And every parameter of the
+   player that the broken root reached is still reached, be it through history that was gone; only a state that is cut may
+   lead to one that later windows reach. One of several players may be left out as a whole (the other network's output is
+   detached). For both, `cover` asks whether it is trained elsewhere.
+3. A forward that is run again has every operation of the old one; if it has more, it has all of the old part again (a memo
+   that is computed twice) or the same value. It draws no random numbers that were not drawn before (other data), unless it
+   was meant to run in every turn: then its noise is of that turn.
+4. Losses that are added up are those between two steps: the window of the failing pass has all that its passes had.
+5. As long as graphs are the same, so are gradients, and so are the values up to the next pass and in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ...record import Finding, Remedy
+from .run import Run
+
+__all__ = ["KEEPS_EVENTS", "missing", "same_values"]
+
+KEEPS_EVENTS = {
+    "add-zero-grad", "clone", "create-graph", "detach", "drop-retain", "inputs", "item", "keep-history", "retain-graph",
+}  # fmt: skip
+"""Kinds that leave every pass and every step where it is."""
+_KEEPS_VALUES = {"detach", "inputs", "retain-graph"}
+_EVERY_TURN = {"hoisted-forward", "repeated-backward"}
+_STEPS = 256
+"""Later steps are counted, not noted."""
+_HAND = "-1"
+Line = dict[str, Any]
+
+
+def _events(run: Run) -> list[str]:
+    """`pass`, and the numbers of the optimizers that step, in order, as far as they are noted."""
+    found: list[str] = []
+    steps = 0
+    for line in run.lines:
+        if line["what"] == "pass":
+            found.append("pass")
+        elif line["what"] == "step":
+            found.append(str(line.get("optimizer", -1)))
+            steps += 1
+            if steps == _STEPS:
+                break
+    return found
+
+
+def _passes(run: Run) -> list[Line]:
+    return [line for line in run.lines if line["what"] == "pass"]
+
+
+def _players(run: Run) -> list[set[str]]:
+    """For every pass, who steps next: the first steps behind it, up to the pass that follows them."""
+    found: list[set[str]] = []
+    waiting: list[set[str]] = []
+    stepped = False
+    for event in _events(run):
+        if event == "pass":
+            if stepped:
+                waiting = []
+            stepped = False
+            found.append(set())
+            waiting.append(found[-1])
+        else:
+            stepped = True
+            for players in waiting:
+                players.add(event)
+    if not any(found):
+        return [{_HAND} for _ in found]
+    return found
+
+
+def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: bool) -> str:
+    """What the repaired program does not do or build any more, in words; "" if nothing is missing."""
+    then, now = _events(before), _events(after)
+    last = len(then) if failed else min(len(then), len(now))
+    alike = then[:last] == now[:last]
+    if remedy.kind in KEEPS_EVENTS and not alike:
+        return "passes and steps do not follow each other as they did before"
+    if not failed:
+        return ""
+    idle = {str(o) for line in _passes(before) for o, _ in line.get("behind", ())} - set(now)
+    if remedy.kind not in KEEPS_EVENTS and idle and after.outcome == "ended":
+        return f"optimizer {int(min(idle)) + 1} would never step"
+    if remedy.kind == "reorder":
+        return _at_passes(before, after, "fresh", leaves=True)
+    if not alike:
+        return _in_window(before, after) if remedy.kind in {"combine-losses", "other"} else ""
+    if remedy.kind == "recompute":
+        return _made_again(before, after, finding.cause in _EVERY_TURN) or _at_passes(before, after, "", leaves=True)
+    state = (remedy.kind, finding.cause) == ("detach", "carried-state")
+    if finding.cause == "accumulated-loss" and remedy.kind != "detach":
+        return _at_passes(before, after, "pure", first=before.passes - 1)
+    return _at_passes(before, after, "" if remedy.kind == "clone" else "fresh", leaves=not state)
+
+
+def _lost(then: Line, now: list[Line], kind: str, player: str) -> Counter[str]:
+    had: Counter[str] = Counter(then.get(kind, {}).get(player, {}))
+    has: Counter[str] = Counter()
+    for line in now:
+        has += Counter(line["whole"].get(player, {}))
+    return had - has
+
+
+def _told(lost: Counter[str], number: int) -> str:
+    count = sum(lost.values())
+    what = ", ".join(sorted(n.removesuffix("0").removesuffix("Backward") for n in lost)[:3])
+    return f"pass {number} would lose {count} operation{'s' * (count > 1)} that lead to what is trained ({what})"
+
+
+def _readable(*lines: Line) -> bool:
+    return all("whole" in line for line in lines)
+
+
+def _at_passes(before: Run, after: Run, kind: str, *, leaves: bool = False, first: int = 0) -> str:
+    """Rule 2, for the passes up to the failing one."""
+    players = _players(after)
+    for k, (then, now) in enumerate(zip(_passes(before), _passes(after), strict=False)):
+        if not _readable(then, now) or k >= len(players) or k < first:
+            continue
+        asked = [p for p in players[k] if then["whole"].get(p)]
+        lost = {p: _lost(then, [now], kind, p) for p in asked}
+        left = {p: _leaves(then, p) - _leaves(now, p) if leaves else set() for p in asked}
+        kept = [p for p in asked if not lost[p] and not left[p] and now["whole"].get(p)]
+        for player in asked:
+            if kept and not now["whole"].get(player):
+                continue  # the other player's
+            if lost[player]:
+                return _told(lost[player], k + 1)
+            if left[player]:
+                count = len(left[player])
+                many = f"{count} parameters" if count > 1 else "a parameter"
+                return f"pass {k + 1} would not reach {many} of optimizer {int(player) + 1} any more"
+    return ""
+
+
+def _leaves(line: Line, player: str) -> set[int]:
+    return {i for o, i in line.get("behind", ()) if str(o) == player}
+
+
+def _made_again(before: Run, after: Run, every_turn: bool) -> str:
+    """Rule 3."""
+    k = before.passes - 1
+    then, now = _passes(before)[k], _passes(after)[k]
+    if not every_turn and then.get("random") != now.get("random"):
+        return "what is run again draws other random numbers"
+    if not _readable(then, now):
+        return ""
+    for player in _players(after)[k]:
+        lost = _lost(then, [now], "whole", player)
+        if lost:
+            return _told(lost, k + 1)
+        whole, old = (Counter(then[kind].get(player, {})) for kind in ("whole", "old"))
+        more = Counter(now["whole"].get(player, {})) - whole
+        if more and then.get("digest") != now.get("digest") and not any(_times(old, n) == more for n in (1, 2, 3)):
+            return "the forward that is run again is not the one that was there"
+    return ""
+
+
+def _times(counts: Counter[str], n: int) -> Counter[str]:
+    return Counter({name: n * count for name, count in counts.items()})
+
+
+def _in_window(before: Run, after: Run) -> str:
+    """Rule 4: all passes since the last step, together."""
+    steps = before.steps
+    old = _window(before, steps)
+    new = _window(after, steps)
+    players = set().union(*_players(after)[: len(_passes(after))]) if not new else _next_players(after, steps)
+    if not _readable(*old, *new):
+        return ""
+    for player in players:
+        had: Counter[str] = Counter()
+        for line in old:
+            had += Counter(line["fresh"].get(player, {}))
+        lost = _lost({"all": {player: had}}, new, "all", player)
+        if lost:
+            return _told(lost, before.passes)
+    return ""
+
+
+def _window(run: Run, steps: int) -> list[Line]:
+    """The passes behind a number of steps, up to the next one."""
+    found, made = [], 0
+    for line in run.lines:
+        made += line["what"] == "step"
+        if line["what"] == "pass" and made == steps:
+            found.append(line)
+    return found
+
+
+def _next_players(run: Run, steps: int) -> set[str]:
+    events, made = _events(run), 0
+    players = _players(run)
+    passes = 0
+    for event in events:
+        if event == "pass":
+            if made == steps:
+                return players[passes]
+            passes += 1
+        else:
+            made += 1
+    return set()
+
+
+def same_values(remedy: Remedy, before: Run, after: Run) -> int:
+    """Up to which pass the values must be the same (rule 5)."""
+    if remedy.kind == "clone":
+        return before.passes
+    if remedy.kind not in _KEEPS_VALUES:
+        return 0
+    pairs = list(zip(_passes(before), _passes(after), strict=False))
+    for k, (then, now) in enumerate(pairs):
+        if not _readable(then, now) or then["whole"] != now["whole"]:
+            return k + 1
+    return len(pairs)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is missing in the graphs of a repaired program; from made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secondpass.record import Carrier, Finding, Place, Remedy
+from secondpass.remedies.prove.graphs import missing, same_values
+from secondpass.remedies.prove.run import Run
+
+Graph = dict[str, dict[str, int]]
+
+
+def finding(cause: str) -> Finding:
+    return Finding("SP1", cause, "error", "m", Place("t.py", 9, "train"), Carrier("h"))
+
+
+def a_pass(whole: Graph, fresh: Graph | None = None, **more: Any) -> dict[str, Any]:
+    """A pass over a graph: for every player, how often an operation occurs."""
+    new = whole if fresh is None else fresh
+    behind = [(int(player), 0) for player in whole]
+    old = {p: {n: c - new.get(p, {}).get(n, 0) for n, c in ops.items()} for p, ops in whole.items()}
+    return {"what": "pass", "behind": behind, "whole": whole, "fresh": new, "pure": new, "old": old} | more
+
+
+def a_step(optimizer: int) -> dict[str, Any]:
+    return {"what": "step", "optimizer": optimizer, "had": [0], "sums": []}
+
+
+def a_run(*lines: dict[str, Any], outcome: str = "ended") -> Run:
+    return Run(outcome, 0 if outcome == "ended" else 1, (), lines)
+
+
+def lost(cause: str, kind: str, before: Run, after: Run) -> str:
+    return missing(finding(cause), Remedy(kind, ""), before, after, failed=True)
+
+
+ONE = {"0": {"Mm": 2, "Add": 1}}
+LESS = {"0": {"Mm": 1, "Add": 1}}
+
+
+def test_an_operation_of_this_turn_is_gone() -> None:
+    before = a_run(a_pass(ONE), a_step(0), a_pass({"0": {"Mm": 4, "Add": 2}}, ONE), outcome="failed")
+    good = a_run(a_pass(ONE), a_step(0), a_pass(ONE), a_step(0))
+    bad = a_run(a_pass(ONE), a_step(0), a_pass(LESS), a_step(0))
+    assert lost("carried-state", "detach", before, good) == ""
+    assert (
+        lost("carried-state", "detach", before, bad)
+        == "pass 2 would lose 1 operation that lead to what is trained (Mm)"
+    )
+
+
+def test_one_of_two_players_may_be_cut_off_and_not_the_one_that_steps() -> None:
+    both = {"0": {"Mm": 1}, "1": {"Mm": 2}}
+    before = a_run(a_pass(both), a_step(0), a_pass(both, {"0": {"Mm": 1}}), outcome="failed")
+    good = a_run(a_pass({"0": {"Mm": 1}}), a_step(0), a_pass(both), a_step(1))
+    bad = a_run(a_pass(both), a_step(0), a_pass({"0": {"Mm": 1}}), a_step(1))
+    assert lost("crossed-networks", "detach", before, good) == ""
+    assert (
+        lost("crossed-networks", "detach", before, bad) == "pass 2 would not reach a parameter of optimizer 2 any more"
+    )
+
+
+def test_a_parameter_that_only_a_shared_part_leads_to() -> None:
+    """The second of two losses of one optimizer would no longer reach what they share."""
+    shared = {"what": "pass", "behind": [(0, 0), (0, 1)], "whole": ONE, "fresh": {"0": {}}, "pure": {}, "old": ONE}
+    before = a_run(a_pass(ONE), shared, outcome="failed")
+    after = a_run(a_pass(ONE), a_pass(LESS), a_step(0))
+    assert "would not reach a parameter" in lost("shared-forward", "detach", before, after)
+
+
+@pytest.mark.parametrize("kind", ["detach", "clone", "inputs", "item", "keep-history"])
+def test_passes_and_steps_stay_where_they_are(kind: str) -> None:
+    before = a_run(a_pass(ONE), a_step(0), a_pass(ONE), outcome="failed")
+    after = a_run(a_pass(ONE), a_pass(ONE), a_step(0))
+    assert "do not follow each other" in lost("carried-state", kind, before, after)
+
+
+def test_what_is_run_again_is_all_of_it_and_the_same() -> None:
+    before = a_run(a_pass(ONE), a_step(0), a_pass(ONE, {"0": {}}, random="r", digest="d"), outcome="failed")
+
+    def after(graph: Graph, random: str = "r") -> Run:
+        return a_run(a_pass(ONE), a_step(0), a_pass(graph, random=random, digest="e"), a_step(0))
+
+    assert lost("crossed-networks", "recompute", before, after(ONE)) == ""
+    assert "would lose 1 operation" in lost("crossed-networks", "recompute", before, after(LESS))
+    assert lost("crossed-networks", "recompute", before, after({"0": {"Mm": 4, "Add": 2}})) == ""  # a memo, twice
+    assert "not the one" in lost("crossed-networks", "recompute", before, after({"0": {"Mm": 3, "Add": 1}}))
+    assert "random numbers" in lost("crossed-networks", "recompute", before, after(ONE, "other"))
+    assert lost("hoisted-forward", "recompute", before, after(ONE, "other")) == ""  # its noise is of that turn
+
+
+def test_losses_are_added_up_between_two_steps() -> None:
+    head = {"0": {"Mm": 1}}
+    together = a_run(a_pass({"0": {"Mm": 3, "Add": 2}}), a_step(0))
+    before = a_run(a_pass(ONE), a_pass({"0": {"Mm": 3}}, head), outcome="failed")
+    assert lost("shared-forward", "combine-losses", before, together) == ""
+    assert "would lose 1 operation" in lost("shared-forward", "combine-losses", before, a_run(a_pass(ONE), a_step(0)))
+    stepped = a_run(a_pass(ONE), a_step(0), a_pass({"0": {"Mm": 3}}, head), outcome="failed")
+    over = a_run(a_pass({"0": {"Mm": 3, "Add": 2}}), a_step(0), a_step(0))
+    assert "would lose" in lost("shared-forward", "combine-losses", stepped, over)
+    assert lost("shared-forward", "combine-losses", before, a_run(a_pass(ONE))) == "optimizer 1 would never step"
+
+
+def test_values_stay_until_a_graph_has_changed() -> None:
+    before = a_run(a_pass(ONE), a_step(0), a_pass(ONE), a_step(0), a_pass(ONE), outcome="failed")
+    after = a_run(a_pass(ONE), a_step(0), a_pass(LESS), a_step(0), a_pass(LESS), a_step(0))
+    assert same_values(Remedy("detach", ""), before, after) == 2
+    assert same_values(Remedy("clone", ""), before, after) == 3
+    assert same_values(Remedy("recompute", ""), before, after) == 0

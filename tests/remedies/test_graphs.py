@@ -111,3 +111,20 @@ def test_values_stay_until_a_graph_has_changed() -> None:
     assert same_values(Remedy("detach", ""), before, after) == 2
     assert same_values(Remedy("clone", ""), before, after) == 3
     assert same_values(Remedy("recompute", ""), before, after) == 0
+
+
+def test_what_was_made_once_is_cut_for_every_pass_alike() -> None:
+    """Targets of a network, used in every turn: the first pass must not train through them either."""
+    made = Finding(
+        "SP107", "stored-history", "error", "m", Place("t.py", 9), Carrier("t"), freed=Place("t.py", 9),
+        facts={"why": {"facts": {"again": False, "next": None}}},
+    )  # fmt: skip
+    both, own = {"0": {"Mm": 2, "Max": 1}}, {"0": {"Mm": 1}}
+    before = a_run(a_pass(both), a_step(0), a_pass(both, own), outcome="failed")
+    stored = a_run(a_pass(own), a_step(0), a_pass(own), a_step(0))
+    crossing = a_run(a_pass(both), a_step(0), a_pass(own), a_step(0))
+    cut = Remedy("detach", "")
+    assert missing(made, cut, before, stored, failed=True) == ""
+    assert "is a constant for the later ones" in missing(made, cut, before, crossing, failed=True)
+    less = a_run(a_pass({"0": {}}), a_step(0), a_pass({"0": {}}), a_step(0))
+    assert "would lose 1 operation" in missing(made, cut, before, less, failed=True)

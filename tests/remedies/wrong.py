@@ -391,4 +391,62 @@ IN_PLACE = Broken(
     },
 )
 
+TARGETS = Broken(
+    """
+    q = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    opt = torch.optim.SGD(q.parameters(), lr=0.1)
+    x, after = torch.randn(8, 3), torch.randn(8, 3)
+    targets = 0.9 * q(after).max(1).values
+    for turn in range(4):
+        loss = (q(x)[:, 0] - targets).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """,
+    right={"made as values": patch("detach", (".values", ".values.detach()"))},
+    wrong={
+        "the first turn trains through them": patch(
+            "detach", ("    opt.step()\n", "    opt.step()\n    targets = targets.detach()\n")
+        ),
+        "the prediction is a constant": patch(
+            "detach", ("(q(x)[:, 0] - targets)", "(q(x)[:, 0].detach() - 0.9 * q(after).max(1).values)")
+        ),
+    },
+)
+
+DEALT = Broken(
+    """
+    G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    opts = {"judge": torch.optim.SGD(D.parameters(), lr=0.1), "artist": torch.optim.SGD(G.parameters(), lr=0.1)}
+
+    def deal():
+        return {"copies": G(torch.randn(6, 2)).tanh(), "originals": torch.randn(6, 3)}
+
+    def judge(table):
+        return D(table["copies"]).mean() - D(table["originals"]).mean()
+
+    def artist(table):
+        return -D(table["copies"]).mean()
+
+    for turn in range(4):
+        table = deal()
+        for goal in (judge, artist):
+            opt = opts[goal.__name__]
+            opt.zero_grad()
+            goal(table).backward()
+            opt.step()
+    """,
+    right={
+        "the judge gets data": patch(
+            "detach", ('D(table["copies"]).mean() - D', 'D(table["copies"].detach()).mean() - D')
+        )
+    },
+    wrong={
+        "dealt anew for each player": patch(
+            "recompute", ("    table = deal()\n", ""), ("        opt =", "        table = deal()\n        opt =")
+        ),
+        "the artist gets data": patch("detach", ('-D(table["copies"])', '-D(table["copies"].detach())')),
+    },
+)
+
 PROGRAMS = {name.lower(): value for name, value in list(globals().items()) if isinstance(value, Broken)}

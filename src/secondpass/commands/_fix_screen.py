@@ -70,6 +70,10 @@ class Screen:
             self.say(f"{course.runs} runs were made; --runs N allows more.")
         if course.interrupted:
             self.say("Stopped; nothing was changed." if not course.new else "Stopped; what was proven until then:")
+        if course.failing and not course.interrupted:
+            self.say("The program would still fail, so nothing was changed. What was proven until then:\n")
+            self.say(course.diff)
+            return 1
         if not course.new:
             if not course.interrupted:
                 self.say("No remedy could be proven. Nothing was changed.")
@@ -152,6 +156,10 @@ class Screen:
             self.say(f"  by hand: {way.title}{at}")
             if way.why:
                 self.say(f"     {way.why}")
+            lines = {"built": finding.built, "freed": finding.freed, "used": finding.used or finding.failed}
+            seen = [f"{word} at {place}" for word, place in lines.items() if place and place != way.place]
+            if seen:
+                self.say(f"     the lines: {', '.join(seen)}")
         self.say()
 
     def begin(self, command: Command, options: Options) -> None:
@@ -174,7 +182,7 @@ class Screen:
             program={
                 "argv": [command.program, *command.arguments],
                 "exit": course.last.exit,
-                "fixed": bool(course.new),
+                "fixed": bool(course.new) and not course.failing,
             },
             passes={"count": course.last.passes},
         )

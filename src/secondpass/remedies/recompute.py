@@ -33,6 +33,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     )
     if finding.cause in {"hoisted-forward", "repeated-backward"}:
         orders = (hoisted.into_the_turn, repeated.before_second_pass)
+    yield from hoisted.with_its_loop(finding, name, project)
     for ways in orders:
         yield from ways(finding, name, project)
     yield from cached.uncached(finding, name, project)

@@ -20,8 +20,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -135,13 +133,8 @@ def _parameters(optimizer: Any) -> list[torch.Tensor]:
 
 
 def _random() -> str:
-    """Where the sources of random numbers stand that a program has without making them."""
-    seen = hashlib.blake2b(torch.get_rng_state().numpy().tobytes(), digest_size=8)
-    seen.update(repr(random.getstate()).encode())
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        seen.update(repr(numpy.random.get_state()).encode())
-    return seen.hexdigest()
+    """Where torch's source of random numbers stands. (Python's and numpy's begin elsewhere in every process.)"""
+    return hashlib.blake2b(torch.get_rng_state().numpy().tobytes(), digest_size=8).hexdigest()
 
 
 def _digest(roots: Any) -> str:

@@ -6,7 +6,8 @@ NOTE [ The shape of a graph ]
 2. `fresh`: how often each operation occurs among the fresh nodes from which fresh nodes lead to what a player trains. A repair
    that cuts old history off leaves all of them where they are. What joins the old part to the new one (`total + loss`) is
    left out: it goes with what it joins.
-3. `pure`: those of them from which nothing old can be reached.
+3. `pure`: those of them from which nothing old can be reached. Left out is what scales one number (`total / n`): it goes with
+   the sum.
 4. `whole`: the same for old and fresh nodes together, `old` for the old ones; a forward that is run again has all of them.
 5. A player is an optimizer, or HAND: leaves that nobody's optimizer owns and that an earlier pass has met.
 """
@@ -23,6 +24,7 @@ __all__ = ["HAND", "Shapes"]
 
 HAND = -1
 _OLD = 2_000_000
+_SCALING = {"MulBackward0", "DivBackward0"}
 
 
 class Shapes:
@@ -77,11 +79,16 @@ class Shapes:
             fresh[node] = set() if old else set().union(*(fresh.get(p, ()) for p in parents))
             touches[node] = joins or any(touches.get(p, False) for p in parents)
             name = node.name()
-            kinds = ["whole"] + ["old"] * old + ["fresh"] * (not joins) + ["pure"] * (not touches[node])
+            pure = not touches[node] and not (len(parents) == 1 and name in _SCALING and _is_number(node))
+            kinds = ["whole"] + ["old"] * old + ["fresh"] * (not joins) + ["pure"] * pure
             for kind in kinds:
                 for player in whole[node] if kind in ("whole", "old") else fresh[node]:
                     counts[kind].setdefault(player, Counter())[name] += 1
         return {kind: {str(p): dict(c) for p, c in by.items()} for kind, by in counts.items()}
+
+
+def _is_number(node: Any) -> bool:
+    return all(not tuple(m.shape) for m in node._input_metadata)
 
 
 def _inputs_first(nodes: dict[Any, tuple[Any, ...]]) -> list[Any]:

@@ -49,6 +49,10 @@ class Patch:
     def _covers(self, source: Source, span: Span) -> bool:
         return any(a <= span.start and span.end <= b and not text for a, b, text in self._changes[source.file])
 
+    def inserts(self, source: Source, text: str) -> bool:
+        """Whether it puts a text somewhere into a file already."""
+        return any(start == end and new.strip() == text for start, end, new in self._changes[source.file])
+
     # -- whole statements ---------------------------------------------------------------------------------------------
     def insert_before(self, source: Source, statement: cst.CSTNode, lines: list[str]) -> None:
         span = source.lines_span(statement)

@@ -20,7 +20,7 @@ import libcst as cst
 from ...record import Finding, Path, Place, Way
 from ..edit.source import Source, walk
 from .crossing import anchor_of, declared
-from .flow import carried_in, dotted, simple, written
+from .flow import carried_in, dotted, simple, value_cut, written
 from .project import Project, Scope
 
 __all__ = ["Cut", "Held", "cuts", "held_paths", "puts"]
@@ -146,7 +146,7 @@ def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseE
         for source in project.sources:
             for node in walk(source.module):
                 value = _put(source, node, holder)
-                if value is not None and id(value) not in seen:
+                if value is not None and id(value) not in seen and not value_cut(value) and dotted(value) != "None":
                     seen.add(id(value))
                     yield source, value, single
 

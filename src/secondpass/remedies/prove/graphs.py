@@ -9,6 +9,9 @@ NOTE [ Graphs before and after ]
    player that the broken root reached is still reached, be it through history that was gone; only a state that is cut may
    lead to one that later windows reach. One of several players may be left out as a whole (the other network's output is
    detached). For both, `cover` asks whether it is trained elsewhere.
+   What is stored is cut where it is put away, be it that no pass has walked it yet: then only parameters are asked for.
+   A value that was made once and goes through one pass after the other is cut where it is made: then the first pass loses what
+   the failing one had of old history and no more, and no pass is unlike the others.
 3. A forward that is run again has every operation of the old one; if it has more, it has all of the old part again (a memo
    that is computed twice) or the same value. It draws no random numbers that were not drawn before (other data), unless it
    was meant to run in every turn: then its noise is of that turn.
@@ -82,24 +85,64 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     """What the repaired program does not do or build any more, in words; "" if nothing is missing."""
     then, now = _events(before), _events(after)
     last = len(then) if failed else min(len(then), len(now))
+    if finding.cause == "swallowed-error":  # up to the pass that failed and was not followed by what follows it now
+        last = next((i for i in range(last) if then[i] != now[i]), last)
     alike = then[:last] == now[:last]
     if remedy.kind in KEEPS_EVENTS and not alike:
         return "passes and steps do not follow each other as they did before"
+    graphs = "" if remedy.kind == "clone" else "fresh"  # a copy has operations of its own
     if not failed:
-        return ""
+        passes = then[:last].count("pass")
+        return _at_passes(before, after, graphs, leaves=True, end=passes) if remedy.kind in KEEPS_EVENTS else ""
     idle = {str(o) for line in _passes(before) for o, _ in line.get("behind", ())} - set(now)
     if remedy.kind not in KEEPS_EVENTS and idle and after.outcome == "ended":
         return f"optimizer {int(min(idle)) + 1} would never step"
     if remedy.kind == "reorder":
-        return _at_passes(before, after, "fresh", leaves=True)
+        return _at_passes(before, after, graphs, leaves=True)
     if not alike:
         return _in_window(before, after) if remedy.kind in {"combine-losses", "other"} else ""
     if remedy.kind == "recompute":
         return _made_again(before, after, finding.cause in _EVERY_TURN) or _at_passes(before, after, "", leaves=True)
+    if remedy.kind == "detach" and _made_once(finding):
+        return _cut_alike(before, after)
+    if remedy.kind == "detach" and _stored(finding):
+        graphs = ""
     state = (remedy.kind, finding.cause) == ("detach", "carried-state")
     if finding.cause == "accumulated-loss" and remedy.kind != "detach":
         return _at_passes(before, after, "pure", first=before.passes - 1)
-    return _at_passes(before, after, "" if remedy.kind == "clone" else "fresh", leaves=not state)
+    return _at_passes(before, after, graphs, leaves=not state)
+
+
+def _made_once(finding: Finding) -> bool:
+    """Whether one value goes through one and the same pass again and again; where it was made did not run again."""
+    seen = (finding.facts.get("why") or {}).get("facts") or {}
+    return finding.freed == finding.failed and seen.get("again") is False and seen.get("next") is not True
+
+
+def _stored(finding: Finding) -> bool:
+    """Whether history comes out of a container: a cut where it is put there takes what no pass has walked yet as well."""
+    return finding.cause == "stored-history" or bool(finding.facts.get("stays") or finding.facts.get("sampled"))
+
+
+def _cut_alike(before: Run, after: Run) -> str:
+    """Rule 2, for what was made once."""
+    last = before.passes - 1
+    failing, same = _passes(before)[last], _passes(after)[last]
+    players = _players(after)
+    for k, (then, now) in enumerate(zip(_passes(before), _passes(after), strict=False)):
+        if not _readable(then, now, failing, same) or k >= len(players):
+            continue
+        for player in players[k]:
+            stale = Counter(failing["whole"].get(player, {})) - Counter(failing["fresh"].get(player, {}))
+            lost = _lost(then, [now], "fresh", player) - (stale if k < last else Counter())
+            if lost:
+                return _told(lost, k + 1)
+            if _leaves(failing, player) - _leaves(now, player):
+                return f"pass {k + 1} would not reach all parameters of optimizer {int(player) + 1} any more"
+            more = Counter(now["whole"].get(player, {})) - Counter(same["whole"].get(player, {}))
+            if player in players[last] and stale and not stale - more:
+                return f"pass {k + 1} would train through what is a constant for the later ones"
+    return ""
 
 
 def _lost(then: Line, now: list[Line], kind: str, player: str) -> Counter[str]:
@@ -120,10 +163,12 @@ def _readable(*lines: Line) -> bool:
     return all("whole" in line for line in lines)
 
 
-def _at_passes(before: Run, after: Run, kind: str, *, leaves: bool = False, first: int = 0) -> str:
+def _at_passes(
+    before: Run, after: Run, kind: str, *, leaves: bool = False, first: int = 0, end: int | None = None
+) -> str:
     """Rule 2, for the passes up to the failing one."""
     players = _players(after)
-    for k, (then, now) in enumerate(zip(_passes(before), _passes(after), strict=False)):
+    for k, (then, now) in enumerate(zip(_passes(before)[:end], _passes(after), strict=False)):
         if not _readable(then, now) or k >= len(players) or k < first:
             continue
         asked = [p for p in players[k] if then["whole"].get(p)]

@@ -51,6 +51,8 @@ class Repair:
     spent: bool = False
     """Whether a remedy was left untried because no run was left."""
     interrupted: bool = False
+    failing: bool = False
+    """Whether the program still fails after all that could be proven: then nothing is changed."""
 
     @property
     def diff(self) -> str:
@@ -120,6 +122,7 @@ def _rounds(command: Command, options: Options, course: Repair) -> None:
             given_up.append(finding)
             continue
         course.last = current.chosen.run
+    course.failing = bool(course.new) and course.last.error is not None
 
 
 def _compare_with_retained(

@@ -52,6 +52,8 @@ def _below(held: Held, depth: int) -> Path:
 
 def import_module(patch: Patch, source: Source, name: str) -> None:
     """`import name`, behind the imports of a file that does not have it."""
+    if patch.inserts(source, f"import {name}"):
+        return
     top = source.body(source.module)
     for statement in simple(top):
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():

@@ -13,12 +13,31 @@ from ...record import Finding
 from ..edit.patch import Patch
 from ..edit.source import Source, walk
 from ..find.callers import arguments, calls_of, parameters_of
-from ..find.flow import assigned_value, base_of, dotted, history_slice, names_read, reads, simple, written
+from ..find.flow import (
+    assigned_value,
+    base_of,
+    calls,
+    dotted,
+    history_slice,
+    method_call,
+    names_read,
+    reads,
+    simple,
+    written,
+)
 from ..find.project import Project, Scope
 from ..way import Way
 from .moves import lines_of, makes_leaf, movable, put, readers
 
-__all__ = ["across_functions", "can_keep", "into_the_callee", "into_the_turn", "known_as", "substituted"]
+__all__ = [
+    "across_functions",
+    "can_keep",
+    "into_the_callee",
+    "into_the_turn",
+    "known_as",
+    "substituted",
+    "with_its_loop",
+]
 
 _WHY = "what depends on the parameters is computed with the parameters of this turn"
 
@@ -43,6 +62,48 @@ def into_the_turn(finding: Finding, name: str, project: Project) -> Iterator[Way
                 way = Way(title=f"Compute `{name}` inside {_word(region)}", safe=True, why=_WHY)
                 _move_in(way.patch, source, body, region, chosen)
                 yield way
+
+
+def with_its_loop(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """What a loop has filled, before the loop that uses it: filled again for every turn."""
+    name = base_of(name)
+    for source, scope in project.scopes(finding.failed, finding.used, finding.freed, finding.built):
+        starts = [
+            s for s in simple(source.body(scope)) if name in written(s) and isinstance(s, cst.SimpleStatementLine)
+        ]
+        for region in _regions(finding, project, source, scope, name, starts[-1]) if starts else ():
+            if not isinstance(region, cst.For | cst.While) or source.block(region) != source.block(starts[-1]):
+                continue
+            between = [
+                s for s in source.block(region) if source.order(starts[-1]) < source.order(s) < source.order(region)
+            ]
+            fills = [s for s in between if isinstance(s, cst.For | cst.While) and _only_fills(source, s, name)]
+            if not fills:
+                continue
+            unit = [starts[-1], *fills]
+            lines = [line for s in unit for line in lines_of(source, s)]
+            way = Way(title=f"Compute `{name}` again in every turn", safe=True, why=_WHY)
+            made = {w for s in simple(unit) for w in written(s)}
+            inner = source.body(region)
+            first = readers(inner, {name})
+            anchor = source.within(first[0], inner) if first else None
+            if anchor is None:
+                continue
+            after = [s for s in inner if source.order(s) >= source.order(anchor)]
+            if (made & written(region)) and readers(after, made & written(region)):
+                # It gives the loop's own variable another value: behind the turn, where the next one is given its own.
+                way.patch.insert_after(source, inner[-1], lines)
+            else:
+                way.patch.insert_before(source, anchor, lines)
+            yield way
+
+
+def _only_fills(source: Source, loop: cst.For | cst.While, name: str) -> bool:
+    """Whether a loop puts things into a container, and makes no pass and no step."""
+    inside = [s for s in simple(source.body(loop)) if isinstance(s, cst.SimpleStatementLine)]
+    puts = [s for s in inside if name in {dotted(c.func.value) for c in calls(s) if isinstance(c.func, cst.Attribute)}]
+    slots = [s for s in inside if f"{name}[...]" in written(s)]
+    return bool(puts or slots) and not any(method_call(s, "backward", "step", "zero_grad") for s in inside)
 
 
 def _word(region: cst.CSTNode) -> str:

@@ -171,3 +171,15 @@ def test_a_program_with_a_module_of_that_name_starts_fresh(tmp_path: Path) -> No
         assert start.warm is False
     (tmp_path / "main.py").write_text("import sys\nsys.exit(4)\n")
     assert Starter()(["run", "main.py"], tmp_path, dict(os.environ), 60.0, lambda: None)[:2] == ("ended", 4)
+
+
+def test_a_generator_goes_on_behind_its_yield() -> None:
+    text = (
+        "def listen(model, loss_fn):\n    kept = model.rest()\n    loss = None\n    while True:\n        chunk, target = yield loss\n"
+        "        guess, kept = model(chunk, kept)\n        loss = loss_fn(guess, target)\n\n\ndef main(ears):\n"
+        "    for chunk in data:\n        loss = ears.send(chunk)\n        loss.backward()\n        optimizer.step()\n"
+    )
+    built = [{"file": "main.py", "line": 6, "function": "listen"}]
+    seen = path("kept", "dict", ("item", '"h"', "Tensor"), scope="local", function="main")
+    found = first(text, seen, line=13, function="main", built_stack=built, loop={"file": "main.py", "line": 11})
+    assert found == "        kept = {key: value.detach() for key, value in kept.items()}"

@@ -14,6 +14,8 @@ from secondpass.remedies import candidates
 from secondpass.remedies.find.project import Project
 from secondpass.remedies.prove.start import Starter, starter
 
+from .case import CASES
+
 LOOP = """\
 import torch
 
@@ -183,3 +185,11 @@ def test_a_generator_goes_on_behind_its_yield() -> None:
     seen = path("kept", "dict", ("item", '"h"', "Tensor"), scope="local", function="main")
     found = first(text, seen, line=13, function="main", built_stack=built, loop={"file": "main.py", "line": 11})
     assert found == "        kept = {key: value.detach() for key, value in kept.items()}"
+
+
+def test_a_copy_that_ends_with_the_function_is_not_trained_in_place_of_the_callers() -> None:
+    text = next(c for c in CASES if c.name == "reorder_copy_is_returned").before.replace("    return model\n", "")
+    place = Place("main.py", 2, "pretrain")
+    remedy = Remedy("reorder", "", target="model", place=place)
+    finding = Finding("SP406", "unreached-parameter", "warning", "", place, remedies=(remedy,))
+    assert not [r for r in candidates(finding, Project(sources={"main.py": text})) if r.kind == "reorder"]

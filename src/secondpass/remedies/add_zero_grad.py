@@ -38,8 +38,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                 way.patch.insert_before(source, _first_pass(source, scope, step), [f"{optimizer}.zero_grad()"])
             yield way
     for source in project.sources:
-        for scope in (source.module, *source.functions):
-            yield from _by_hand(source, scope)
+        scopes: list[Scope] = [source.module, *source.functions]
+        for one in scopes:
+            yield from _by_hand(source, one)
 
 
 def _in_closure(remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -222,7 +222,7 @@ def _same_key(source: Source, node: cst.BaseExpression, name: str) -> bool:
     """Whether a read of `x["a"]` means the item that was seen, as far as the source says which it is."""
     key = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
     word = key.value if isinstance(key, cst.Index) else None
-    return not isinstance(word, cst.SimpleString) or f'["{word.evaluated_value}"]' in name.replace("'", '"')
+    return not isinstance(word, cst.SimpleString) or f'["{word.evaluated_value!s}"]' in name.replace("'", '"')
 
 
 def _own_reads(

@@ -9,7 +9,8 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from .detach import stepped
-from .edit.source import Source
+from .edit.source import Source, walk
+from .find.callers import parameters_of as arguments_of
 from .find.crossing import past_updates
 from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
 from .find.project import Project, Scope
@@ -265,13 +266,20 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                 ]
                 used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
                 later = [s for s in later if not used or source.order(s) < source.order(used[0])]
-                if later:
+                if later and not _lost_to_caller(source, scope, later[-1]):
                     way = Way(
                         title="Make the optimizer behind the exchange",
                         safe=True,
                         why="it then trains the parts that the loss reaches",
                     )
                     yield _move(way, source, made, later[-1], after=True)
+
+
+def _lost_to_caller(source: Source, scope: Scope, exchange: cst.BaseStatement) -> bool:
+    """Whether what takes the place of an argument ends with the function: the caller's own would stay untrained."""
+    gone = written(exchange) & set(arguments_of(scope))
+    returned = [n for s in simple(source.body(scope)) for n in walk(s) if isinstance(n, cst.Return) and n.value]
+    return bool(gone) and not any(gone & names_read(r) for r in returned)
 
 
 def _exchanges(project: Project, statement: cst.BaseStatement, trained: set[str]) -> bool:

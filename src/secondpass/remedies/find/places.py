@@ -43,6 +43,8 @@ class Places:
         self._memo: dict[tuple[object, ...], object] = {}
         self._stacks: dict[Place, set[tuple[str, int]]] = {}
         """The lines under way when a place was reached, as a run has seen them."""
+        self.owners: set[str] = set()
+        """The names of optimizers, as a run has seen them."""
         for file in self._given:
             self.source(file)
 
@@ -75,6 +77,7 @@ class Places:
 
     def open(self, finding: Finding) -> None:
         """Reads the files that a finding speaks of."""
+        self.owners |= set(finding.facts.get("owners") or ())
         for place in (finding.failed, finding.used, finding.freed, finding.built, *(r.place for r in finding.remedies)):
             if place:
                 self.source(place.file)

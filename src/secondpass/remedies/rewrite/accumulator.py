@@ -255,7 +255,7 @@ def _start(source: Source, statement: cst.BaseStatement, name: str) -> str | Non
 
 
 def _quoted(source: Source, key: cst.BaseExpression) -> str:
-    return f'"{key.evaluated_value}"' if isinstance(key, cst.SimpleString) else source.code(key)
+    return f'"{key.evaluated_value!s}"' if isinstance(key, cst.SimpleString) else source.code(key)
 
 
 def _replaced_attribute(name: str, project: Project) -> Iterator[tuple[Patch, str]]:

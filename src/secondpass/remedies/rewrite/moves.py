@@ -72,7 +72,7 @@ def makes_leaf(project: Project, source: Source, statement: cst.BaseStatement) -
     used = {id(c.func) for c in found}
     if any(project.makes_leaf(c) for c in found if id(c) not in used):
         return True
-    return bool(written(statement) & project.leaves(source, source.scope(statement)))
+    return bool(written(statement) & (project.owners | project.leaves(source, source.scope(statement))))
 
 
 def readers(region: Iterable[cst.BaseStatement], names: set[str], inner: bool = True) -> list[cst.BaseStatement]:

@@ -84,7 +84,7 @@ from ..source import assigned
 from ._finding import quoted, remedy, warning
 from .facts.cutoff import cut_in_source, unrecorded_reads
 from .facts.lines import sources_of
-from .facts.unused import behind, unused
+from .facts.unused import behind, since, unused
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -262,7 +262,7 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
             if branch is not None:
                 found += [branch] if not any(f.failed == branch.failed for f in found) else []
                 continue
-            place, kind = _cut_behind(trace, {n for n in bare if _is_inside(trace, n, name)})
+            place, kind = _cut_behind(trace, {n for n in bare if _is_inside(trace, n, name)}, since(trace, owner))
         if place is None or any(f.failed == place for f in found):
             continue  # never run, or cut where the source does not show it: not certain
         message = (
@@ -289,10 +289,10 @@ def _is_inside(trace: Trace, number: int, module: str) -> bool:
     return leaf == module or leaf.startswith(module + ".")
 
 
-def _cut_behind(trace: Trace, leaves: set[int]) -> tuple[Place | None, str]:
+def _cut_behind(trace: Trace, leaves: set[int], first: int) -> tuple[Place | None, str]:
     """Where what was computed with some leaves was seen to lose its history."""
-    for cut in reversed(trace.cuts):
-        if cut.number is not None and cut.kind in ("detach", "data") and leaves & behind(trace, cut.number):
+    for cut in (c for c in reversed(trace.cuts) if c.when >= first and c.kind in ("detach", "data")):
+        if cut.number is not None and leaves & behind(trace, cut.number):
             return cut.place, cut.kind
     return None, ""
 

@@ -23,7 +23,7 @@ from .cut import Search
 from .executed import Run, ran
 from .lines import sources_of
 
-__all__ = ["Unused", "behind", "unused"]
+__all__ = ["Unused", "behind", "since", "unused"]
 
 _LAST = 200
 """How many statements, from the end, are asked: some iterations of most programs."""
@@ -43,7 +43,8 @@ class Unused:
 def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused | None:
     """Where the output of a module with these leaves of an optimizer ends."""
     runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
-    held = [b for b in trace.bindings if b.single and leaves & set(b.leaves)]
+    first = since(trace, owner)
+    held = [b for b in trace.bindings if b.single and leaves & set(b.leaves) and _is_late(trace, b.number, first)]
     if held and _is_option(trace, held):
         return None
     if held:
@@ -56,7 +57,7 @@ def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused 
     else:
         end, name = _last_of(trace, runs, module), ""
         if end is None:
-            return _dropped(trace, leaves) if trace.window is None else None
+            return _dropped(trace, leaves, first) if trace.window is None else None
     return Unused(name, end.place, _missing(trace, runs, owner, end))
 
 
@@ -130,7 +131,20 @@ def _passed(trace: Trace, owner: Owner) -> list[Place]:
     return [p.place for p in trace.passes if p.place is not None and p.when in used]
 
 
-def _dropped(trace: Trace, leaves: set[int]) -> Unused | None:
+def since(trace: Trace, owner: Owner) -> int:
+    """The moment from which on what is computed with an optimizer's parameters is meant for it: its first step, where another
+    optimizer had trained something before."""
+    first = owner.first or 0
+    return first if any(s.when < first and s.leaves != owner.leaves for s in trace.steps) else -1
+
+
+def _is_late(trace: Trace, number: int, first: int) -> bool:
+    """Whether a node was made at a moment or later, as far as that is known."""
+    when = trace.nodes[number].when if number in trace.nodes else None
+    return when is None or when >= first
+
+
+def _dropped(trace: Trace, leaves: set[int], first: int) -> Unused | None:
     """A statement of a loop of which one turn is used and others are not: `for block in blocks: h = block(x)`."""
     walked = {n for p in trace.passes for n in p.walked or ()}
     used: dict[object, Loop] = {}
@@ -138,7 +152,7 @@ def _dropped(trace: Trace, leaves: set[int]) -> Unused | None:
         if node.loops:
             used[node.stack, node.when, node.loops[1:]] = node.loops[0]
     for node in trace.nodes.values():
-        if not node.loops or node.number in walked:
+        if not node.loops or node.number in walked or not _is_late(trace, node.number, first):
             continue
         loop, other = node.loops[0], used.get((node.stack, node.when, node.loops[1:]))
         if other is None or other == loop or not leaves & behind(trace, node.number):

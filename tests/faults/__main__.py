@@ -246,20 +246,22 @@ def _cases(corpus: Corpus, options: argparse.Namespace, bar: Progress) -> list[C
 
     if options.only_open:
         corpus.programs = [p for p in corpus.programs if not sealed(p.name)]
+
+    def asked(case: Case) -> bool:
+        return not options.cause or case.mutant.cause in options.cause
+
     jobs = corpus.jobs(wanted)
-    if options.sample and not options.cause:
-        task = bar.add_task("programs", total=options.sample)
-        cases = corpus.sample(jobs, options.sample, lambda n: bar.advance(task, n))
+    if options.cause:
+        kinds = {cause == "clean" for cause in options.cause}  # twins, or faults, or both
+        jobs = [j for j in jobs if (j.twin or j.operator is None) in kinds]
+    task = bar.add_task("programs", total=options.sample or len(jobs))
+    if options.sample:
+        cases = corpus.sample(jobs, options.sample, lambda made: bar.advance(task, sum(map(asked, made))), asked)
         bar.update(task, completed=len(cases), total=len(cases))
     else:
-        task = bar.add_task("programs", total=len(jobs))
-        cases = [
-            c
-            for c in corpus.cases(jobs, lambda n: bar.advance(task))
-            if not options.cause or c.mutant.cause in options.cause
-        ]
+        cases = list(filter(asked, corpus.cases(jobs, lambda made: bar.advance(task))))
     cases.sort(key=drawn)  # a smaller sample is the beginning of a larger one, and of everything
-    return cases[: options.sample] if options.sample else cases
+    return cases
 
 
 def _ask(pool: Pool, cache: Cache, cases: list[Case], tools: Any, options: Any, bar: Progress) -> list[Row]:

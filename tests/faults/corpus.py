@@ -130,6 +130,7 @@ class Job:
 
 Found = tuple[list[Case], list[str]]
 """What came of a job: verified programs, and why others were dropped."""
+Done = Callable[[list[Case]], None]
 
 
 class Corpus:
@@ -181,8 +182,8 @@ class Corpus:
             found += [Job(program, o, twin=True) for o, drawn in names if drawn % 2]
         return found
 
-    def cases(self, jobs: list[Job] | None = None, done: Callable[[int], None] = lambda n: None) -> Iterator[Case]:
-        """Every verified program of some jobs, a few of each; `done` is told how many each job gave."""
+    def cases(self, jobs: list[Job] | None = None, done: Done = lambda found: None) -> Iterator[Case]:
+        """Every verified program of some jobs, a few of each; `done` is told what each job gave."""
         by: dict[str, list[Job]] = {}
         for job in self.jobs() if jobs is None else jobs:
             by.setdefault(job.program.name, []).append(job)
@@ -199,15 +200,21 @@ class Corpus:
                     self.dropped[f"{job.operator.name}{' twin' if job.twin else ''}", reason] += 1
                 yield from cases
 
-    def sample(self, jobs: list[Job], count: int, done: Callable[[int], None] = lambda n: None) -> list[Case]:
+    def sample(
+        self,
+        jobs: list[Job],
+        count: int,
+        done: Done = lambda found: None,
+        wanted: Callable[[Case], bool] = lambda c: True,
+    ) -> list[Case]:
         """Programs of jobs in the order of a hash, until there are enough: no more is verified than is asked for."""
         waiting, found = sorted(jobs, key=lambda j: j.order), list[Case]()
         while waiting and len(found) < count:
             some, waiting = waiting[: count - len(found)], waiting[count - len(found) :]
-            found += sorted(self.cases(some, done), key=drawn)
+            found += sorted(filter(wanted, self.cases(some, done)), key=drawn)
         return found[:count]
 
-    def _of(self, worker: Worker, jobs: list[Job], done: Callable[[int], None]) -> tuple[str, list[Found]]:
+    def _of(self, worker: Worker, jobs: list[Job], done: Done) -> tuple[str, list[Found]]:
         """What comes of one host's jobs, or why it is of no use."""
         program = jobs[0].program
         host: tuple[Host | None, str] | None = None
@@ -226,7 +233,7 @@ class Corpus:
         known = self.cache.get("host", *parts, make=whole)
         if known["why"]:
             for _ in jobs:
-                done(0)
+                done([])
             return known["why"], []
         for job in jobs:
             if job.operator is None:
@@ -243,7 +250,7 @@ class Corpus:
                 made, dropped = self.cache.get("job", *parts, name, make=some)
                 cases = [Case(Mutant.loaded(m), key, program, known["result"], ran) for m, key, ran in made]
                 results.append((cases, dropped))
-            done(len(results[-1][0]))
+            done(results[-1][0])
         tried = [r for r, j in zip(results, jobs, strict=True) if j.operator is not None]
         fits = len(tried) < len(operators()) or any(r[0] or r[1] for r in tried)
         return "" if fits else "no operator fits", results

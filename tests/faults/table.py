@@ -67,7 +67,7 @@ def markdown(rows: list[Row], title: str) -> str:
     lines = [
         f"### {title}",
         "",
-        "| cause | programs | " + " | ".join([*(c[0] for c in columns), *repairs]) + " |",
+        "| " + " | ".join(["cause", "programs", *(c[0] for c in columns), *repairs]) + " |",
     ]
     lines.append("| --- | ---: |" + " ---: |" * (len(columns) + len(repairs)))
     order = sorted(k for k in sums if k not in ("all faults", "clean"))
@@ -84,7 +84,7 @@ def markdown(rows: list[Row], title: str) -> str:
             counts = [row.get(f"fix {what}", 0) for what in ("asked", "right", "refused", "harmful")]
             cells.append("{}: {}, {}, {}".format(*counts) if counts[0] else "")
         label = {"clean": "harmless twins (silent)", "all faults": "**all faults**"}.get(name, name)
-        lines.append(f"| {label} | {row['programs']} | " + " | ".join(cells) + " |")
+        lines.append("| " + " | ".join([label, str(row["programs"]), *cells]) + " |")
     return "\n".join(lines) + "\n"
 
 

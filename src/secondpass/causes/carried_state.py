@@ -13,8 +13,9 @@ freed one. That name is the carrier. It may be a local variable, an attribute
 
 The new loss depends, through the carrier, on everything of the iteration
 before. The pass walks the new part, crosses over into the old one and meets
-nodes whose saved tensors are gone. The carrier's own last node need not be the one
-that fails: it may save nothing, or lie beside the way of the pass that freed.
+nodes whose saved tensors are gone. The carrier's own last node need not be the
+one that fails: it may save nothing, or lie beside the way of the pass that
+freed.
 
 ## How to tell
 

@@ -10,9 +10,9 @@ access is what fails.
 
 ## Why PyTorch refuses
 
-A node lends out its saved tensors until they are freed. The error text is the one for a
-second pass, with "or directly access saved tensors" in brackets: both are a
-request for memory that is gone.
+A node lends out its saved tensors until they are freed. The error text is the
+one for a second pass, with "or directly access saved tensors" in brackets:
+both are a request for memory that is gone.
 
 Three places where this happens:
 
@@ -61,10 +61,10 @@ y.sum().backward()
 
 ## What people do instead, and why not
 
-`retain_graph=True` keeps the saved tensors of the whole graph for the sake of one
-read. Storing tensors on the context (`ctx.x = x`) hides them from the engine:
-changes in place go unnoticed, and an output that is stored like that may
-never be freed.
+`retain_graph=True` keeps the saved tensors of the whole graph for the sake of
+one read. Storing tensors on the context (`ctx.x = x`) hides them from the
+engine: changes in place go unnoticed, and an output that is stored like that
+may never be freed.
 """
 
 from __future__ import annotations

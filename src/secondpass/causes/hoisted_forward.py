@@ -5,8 +5,8 @@
 
 Something that depends on parameters was computed before the loop: embeddings,
 a penalty, a transformed weight, the output of an encoder. Every iteration used
-it. The first pass freed its saved tensors, and the second found them gone. A closure
-that an optimizer calls again and again (LBFGS) is a loop, too.
+it. The first pass freed its saved tensors, and the second found them gone. A
+closure that an optimizer calls again and again (LBFGS) is a loop, too.
 
 ## Why PyTorch refuses
 

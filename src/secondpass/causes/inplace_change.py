@@ -63,8 +63,8 @@ loss.backward()
 
 ## What people do instead, and why not
 
-`retain_graph=True`: the saved tensor is there, so nothing changes. `gate.data *=
-mask` goes behind the count: the program runs, and the gradient is computed
+`retain_graph=True`: the saved tensor is there, so nothing changes. `gate.data
+*= mask` goes behind the count: the program runs, and the gradient is computed
 from values that the forward never saw. `detach()` before the write shares
 memory and count with the original, and ends the history on top of it. Adding
 `clone()` everywhere works and costs memory: one, before the write, is enough.

@@ -4,8 +4,8 @@
 ## What happened
 
 A pass was told to keep its graph, and no later pass ever walked that graph
-again. All its saved tensors stayed until the last name of it went away: in a loop,
-through the next forward, so that two graphs are alive at the peak.
+again. All its saved tensors stayed until the last name of it went away: in a
+loop, through the next forward, so that two graphs are alive at the peak.
 
 Often it is what is left of an old error: somebody added it, then repaired the
 cause elsewhere, and it stayed.
@@ -65,8 +65,8 @@ for step in range(4):
 
 They leave it in, to be safe. It is not: it turns the error that would show a
 fault into slow growth. Under `torch.compile` it is an error of its own, since
-a compiled region hands its saved tensors on to be overwritten; with checkpoints it
-keeps little and recomputes in every pass all the same.
+a compiled region hands its saved tensors on to be overwritten; with
+checkpoints it keeps little and recomputes in every pass all the same.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 ## What happened
 
 Two passes started from the same root, and no forward was run in between. The
-first pass freed the saved tensors of every node it walked. The second one came to
-the same nodes and found them freed.
+first pass freed the saved tensors of every node it walked. The second one came
+to the same nodes and found them freed.
 
 In a loop, the forward usually stands above the loop that it belongs into.
 Outside of loops two pieces of code each call `backward()`: a method and its

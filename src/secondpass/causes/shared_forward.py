@@ -28,11 +28,11 @@ features, the output of the model, an encoder that ran once.
   shared part is walked once, and nothing has to be kept.
 - **reorder**, **recompute**: where a step stands between the passes, no sum
   can be made. Make both passes before it, or the second forward after it.
-- **retain-graph**: in the first pass only, and only where each loss's
-  gradient is needed by itself: to weigh them, to compare them, to log their
-  norms. All saved tensors then stay until the last pass. `secondpass.grads` gives
-  one gradient per loss in one call, and `secondpass.keep` holds what stays to
-  a budget in bytes.
+- **retain-graph**: in the first pass only, and only where each loss's gradient
+  is needed by itself: to weigh them, to compare them, to log their norms. All
+  saved tensors then stay until the last pass. `secondpass.grads` gives one
+  gradient per loss in one call, and `secondpass.keep` holds what stays to a
+  budget in bytes.
 
 ## Example
 

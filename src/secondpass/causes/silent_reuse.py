@@ -13,8 +13,8 @@ gradient still flows, but the value is that of the first parameters.
 
 ## Why PyTorch does not refuse
 
-The check is made where a saved tensor is asked for. The derivative of a sum needs
-none, so there is nothing to miss:
+The check is made where a saved tensor is asked for. The derivative of a sum
+needs none, so there is nothing to miss:
 
 - never raise: `+`, `-`, `sum`, `mean`, `cat`, `stack`, slices, views,
   `expand`, `clone`, `lerp` with a constant weight;

@@ -3,9 +3,9 @@
 
 ## What happened
 
-A forward saved a parameter. Then an optimizer's `step()` (or a
-clamp, a projection, a soft update of a target network) changed that parameter
-where it lies in memory. Then the pass came, and the saved tensor no longer held what
+A forward saved a parameter. Then an optimizer's `step()` (or a clamp, a
+projection, a soft update of a target network) changed that parameter where it
+lies in memory. Then the pass came, and the saved tensor no longer held what
 the forward had used.
 
 ## Why PyTorch refuses
@@ -14,8 +14,8 @@ Every tensor counts its changes. A node notes the count of what it saves and
 compares it in the pass: a derivative made of old activations and new weights
 belongs to no model at all.
 
-Whether the saved tensor has been freed is checked before that. So a program may
-first fail with the backward-twice error, and with this one only after
+Whether the saved tensor has been freed is checked before that. So a program
+may first fail with the backward-twice error, and with this one only after
 somebody has added `retain_graph=True`.
 
 The check has gaps. A linear layer whose input needs no gradient never saves
@@ -73,10 +73,10 @@ makes.step()
 
 ## What people do instead, and why not
 
-`retain_graph=True` does not help: the saved tensor is there, but changed. Writing
-through `.data` hides the change from the count, and the gradient is wrong
-without a word. Going back to an old PyTorch is the same: versions before 1.5
-did not count an optimizer's changes.
+`retain_graph=True` does not help: the saved tensor is there, but changed.
+Writing through `.data` hides the change from the count, and the gradient is
+wrong without a word. Going back to an old PyTorch is the same: versions before
+1.5 did not count an optimizer's changes.
 """
 
 from __future__ import annotations

@@ -35,9 +35,12 @@ class Change:
     @property
     def other_network(self) -> bool:
         """Whether the step belongs to another optimizer than the one that this pass is for. A parameter that several
-        optimizers own belongs to this pass too."""
+        optimizers own belongs to this pass too; an optimizer that owns nothing behind the pass has no part in it."""
         owners = [o for o in self.trace.owners if self.failure.leaf in o.leaves]
-        return self.step is not None and len(self.trace.owners) > 1 and len(owners) < 2
+        roots = (self.used.roots if self.used else None) or ()
+        behind = {p for n in self.trace.history(*roots) for p in n.parents or () if p < 0}
+        players = [o for o in self.trace.owners if not behind or behind & set(o.leaves)]
+        return self.step is not None and len(players) > 1 and len(owners) < 2
 
     def carrier(self) -> Carrier | None:
         """What brings the old forward to the pass: the youngest name that was there when the parameters changed."""

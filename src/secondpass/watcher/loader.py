@@ -245,6 +245,10 @@ class Finder(importlib.abc.MetaPathFinder):
         ignored = getattr(module, "ignore_logging_functions", None)
         if ignored is not None:
             ignored.update(self.log.names.values())
+        else:  # before 2.10
+            from torch.compiler import is_dynamo_compiling
+
+            self.log.hide_from_dynamo(is_dynamo_compiling)
 
     def install(self, *, first: bool = True) -> None:
         """`first`: before all others; else behind those that have more to say about a file than where it is (pytest's

@@ -73,6 +73,13 @@ class _Marks(array):  # type: ignore[type-arg]
         return deque, ((), 0)
 
 
+def _unless(compiling: Callable[[], bool], ident: Callable[[], int]) -> Callable[[], int]:
+    def unless_compiling() -> int:
+        return 0 if compiling() else ident()
+
+    return unless_compiling
+
+
 class Log:
     """The marks of one run."""
 
@@ -82,6 +89,7 @@ class Log:
         self.dropped = 0
         self.live = False
         """Whether marks were laid in a program that was already running: some of its frames have none."""
+        self._ident: Callable[[], int] = threading.get_ident
         self.mark, self.enter = self._markers()
         self.names = {MARK: self.mark, ENTER: self.enter}
         self.listen(peek or int)  # `int()` is 0: no node yet
@@ -108,14 +116,20 @@ class Log:
 
     def listen(self, peek: Callable[[], int]) -> None:
         """Says where node numbers come from: known only once torch is imported, while marks are laid before."""
-        write = (threading.get_ident, threading.main_thread().ident, self.marks.append, peek)
+        write = (self._ident, threading.main_thread().ident, self.marks.append, peek)
         self.mark.__defaults__ = write
         self.enter.__defaults__ = (*write, self.marks.__len__, 2 * _KEEP, _Drop(self))
 
     def mute(self) -> None:
         """Nobody listens: marks that are still met write nothing."""
-        self.mark.__defaults__ = (threading.get_ident, None, *self.mark.__defaults__[2:])  # type: ignore[index]
-        self.enter.__defaults__ = (threading.get_ident, None, *self.enter.__defaults__[2:])  # type: ignore[index]
+        self.mark.__defaults__ = (self._ident, None, *self.mark.__defaults__[2:])  # type: ignore[index]
+        self.enter.__defaults__ = (self._ident, None, *self.enter.__defaults__[2:])  # type: ignore[index]
+
+    def hide_from_dynamo(self, compiling: Callable[[], bool]) -> None:
+        """For versions of torch.compile that cannot be told to step over marks: no thread is the main one to them."""
+        self._ident = _unless(compiling, threading.get_ident)
+        for marker in (self.mark, self.enter):
+            marker.__defaults__ = (self._ident, *marker.__defaults__[1:])  # type: ignore[index]
 
     def drop(self) -> None:
         """Forgets the older half."""

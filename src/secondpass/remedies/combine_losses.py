@@ -9,10 +9,9 @@ import libcst as cst
 
 from ..record import Finding, Remedy
 from .edit.source import Source, walk
-from .find.flow import history_slice, method_call, names_read, simple
+from .find.flow import method_call, simple
 from .find.project import Project, Scope
 from .rewrite.arguments import pass_calls
-from .rewrite.moves import lines_of
 from .way import Way
 
 __all__ = ["propose"]
@@ -29,7 +28,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         sites = project.sites(source, scope, finding.failed)
         here = [s for s in sites if any(s is p for p in passes)]
         for site in here[-1:]:
-            yield from _in_block(source, scope, passes, site)
+            yield from _in_block(source, passes, site)
             yield from _in_loop(source, scope, site)
     yield from _in_functions(finding, project)
 
@@ -59,20 +58,16 @@ def _root(statement: cst.BaseStatement) -> cst.BaseExpression | None:
     return call.func.value
 
 
-def _in_block(
-    source: Source, scope: Scope, passes: list[cst.SimpleStatementLine], site: cst.BaseStatement
-) -> Iterator[Way]:
-    """`a.backward(); b.backward()` -> `(a + b).backward()`, with the clearing before it and the steps behind it."""
+def _in_block(source: Source, passes: list[cst.SimpleStatementLine], site: cst.BaseStatement) -> Iterator[Way]:
+    """`a.backward(); b.backward()` -> `(a + b).backward()`."""
     block = source.block(site)
-    group = [p for p in passes if any(p is s for s in block) and source.order(p) <= source.order(site)]
+    steps = [source.order(s) for s in block if method_call(s, "step") and source.order(s) < source.order(site)]
+    since = max(steps, default=-1)  # losses are never added up over a step
+    group = [p for p in passes if any(p is s for s in block) and since < source.order(p) <= source.order(site)]
     if len(group) < 2:
         return
-    first, last = source.order(group[0]), source.order(site)
-    between = [s for s in block if first < source.order(s) < last]
-    steps = [s for s in between if method_call(s, "step")]
-    clears = [s for s in between if method_call(s, "zero_grad") and not method_call(s, "backward")]
     texts = [_term(source, _root(p)) for p in group]
-    way = Way(title="Send the sum of the losses through one pass", safe=not steps, why=_WHY)
+    way = Way(title="Send the sum of the losses through one pass", safe=True, why=_WHY)
     call = _call_of(group[-1])
     total = " + ".join(texts)
     bare = [a for a in call.args if a.keyword is None]
@@ -83,21 +78,7 @@ def _in_block(
         text = text[:-1] + (", " if bare else "") + inner + ")"
     for p in group[:-1]:
         way.patch.delete(source, p)
-    if not steps:
-        way.patch.replace(source, call, text)
-        yield way
-        return
-    # A step between: only where the later roots are there before the first pass; else the forward has to run again.
-    roots = set().union(*(names_read(_root(p)) for p in group))  # type: ignore[arg-type]
-    behind = history_slice(source, site, roots, None, source.body(scope))
-    if any(first < source.order(s) < last for s in behind):
-        return
-    lines = [line for s in clears for line in lines_of(source, s)]
-    for s in clears:
-        way.patch.delete(source, s)
-    way.patch.insert_before(source, group[0], [*lines, text])
-    way.patch.delete(source, site)
-    way.why += "; every optimizer then steps with the gradient of the whole sum"
+    way.patch.replace(source, call, text)
     yield way
 
 

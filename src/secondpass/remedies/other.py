@@ -111,7 +111,11 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
     if earlier:
         between = [s for s in block if source.order(earlier[-1]) < source.order(s) < source.order(step)]
         if not any(pass_calls(t) for s in between for t in simple([s])):
-            way = Way(title="Remove the second step", safe=False, why="it applies a gradient that was applied already")
+            way = Way(
+                title="Remove the second step",
+                safe=False,
+                why="it applies a gradient that was applied already; fewer steps are made",
+            )
             way.patch.delete(source, step)
             yield way
     others = [
@@ -119,7 +123,11 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
     ]
     alone = not any(pass_calls(s) for s in simple(source.body(source.scope(step))))
     if not earlier and alone and any(isinstance(s, cst.SimpleStatementLine) for s in others):
-        way = Way(title="Remove the step that comes without a pass", safe=False, why="it applies a gradient again")
+        way = Way(
+            title="Remove the step that comes without a pass",
+            safe=False,
+            why="it applies a gradient again; fewer steps are made",
+        )
         way.patch.delete(source, step)
         yield way
     elif not earlier:
@@ -129,7 +137,7 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
                 way = Way(
                     title="Step only where there is a new gradient",
                     safe=False,
-                    why="a step without a new pass repeats an old gradient",
+                    why="a step without a new pass repeats an old gradient; fewer steps are made",
                 )
                 way.patch.insert_after(source, source.block(passes[-1])[-1], [source.code(step)])
                 way.patch.delete(source, step)

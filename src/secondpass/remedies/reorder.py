@@ -63,7 +63,7 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
                 steps = method_call(write, "step") is not None
                 if steps and any(source.order(s) > source.order(site) and _same(source, s, write) for s in block):
                     way = Way(title="Step once, behind the last pass", safe=False)
-                    way.why = "both losses' gradients are there when the step is made"
+                    way.why = "both losses' gradients are there when the step is made: one step in place of two"
                     way.patch.delete(source, write)
                     _clear_first(way, source, block, write, site)
                     yield way

@@ -52,7 +52,7 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
             way = Way(
                 title="Run the forward again for the second pass",
                 safe=False,
-                why="the second pass sees the parameters as they are then",
+                why="the second pass sees the parameters as they are then, at the price of another forward",
             )
             moved = movable(source, part, body, (0, source.order(two)))
             needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))

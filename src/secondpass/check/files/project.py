@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .endings import doomed, jumps
+from .endings import cornered, doomed, jumps
 from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]
@@ -184,6 +184,14 @@ class Project:
             ),
         )
         return found
+
+    def is_cornered(self, file: str, node: ast.If) -> bool:
+        """Whether a condition without `else` must hold, or the program ends behind it."""
+        tree = self.tree(file)
+        if node.orelse or tree is None:
+            return False
+        found: set[int] = self.fact("cornered", tree, lambda: set(map(id, cornered(tree.body))))
+        return id(node) in found
 
     def acts(self, node: Any) -> bool:
         """Whether a branch does more than show how things go."""

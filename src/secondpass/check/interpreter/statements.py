@@ -91,7 +91,7 @@ def lean(m: Machine, node: ast.If) -> bool | None:
     ends, ends_else, leaves, leaves_else = m.project.ways(node)
     if ends:
         return False
-    if ends_else:
+    if ends_else or m.project.is_cornered(m.frames[-1].module.file, node):
         return True
     if m.policy.name in ("no", "yes"):
         if leaves and not leaves_else:

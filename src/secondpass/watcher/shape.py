@@ -24,6 +24,8 @@ __all__ = ["HAND", "Shapes"]
 
 HAND = -1
 _OLD = 2_000_000
+_NODES = 1_000_000
+"""So many nodes are counted in one run; a graph that was not counted is not compared."""
 _SCALING = {"MulBackward0", "DivBackward0"}
 
 
@@ -33,6 +35,7 @@ class Shapes:
     def __init__(self) -> None:
         self._old: set[int] = set()
         self._met: set[int] = set()
+        self._left = _NODES
 
     def of(
         self,
@@ -60,7 +63,8 @@ class Shapes:
                 players[node] = {o for o, _ in owned} or ({HAND} if numbers[node] in self._met else set())
         self._met.update(n for n in numbers.values() if n < 0)
         found: dict[str, Any] = {"behind": sorted(behind)}
-        if len(nodes) < limit:
+        self._left -= len(nodes)
+        if len(nodes) < limit and self._left > 0:
             found |= self._shape(nodes, numbers, players)
             if frees and len(self._old) < _OLD:
                 self._old |= _walked(nodes, numbers, inputs)

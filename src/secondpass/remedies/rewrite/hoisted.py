@@ -82,7 +82,7 @@ def with_its_loop(finding: Finding, name: str, project: Project) -> Iterator[Way
                 continue
             unit = [starts[-1], *fills]
             lines = [line for s in unit for line in lines_of(source, s)]
-            way = Way(title=f"Compute `{name}` again in every turn", safe=True, why=_WHY)
+            way = Way(title=f"Compute `{name}` again in every turn", safe=False, why=_WHY)
             made = {w for s in simple(unit) for w in written(s)}
             inner = source.body(region)
             first = readers(inner, {name})

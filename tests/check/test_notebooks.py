@@ -75,6 +75,13 @@ def test_tools_that_know_lines_only_are_told_in_words(told: Any) -> None:
     assert steps[0]["location"]["message"]["text"] == "built here (cell 4, line 4)"
 
 
+def test_magics_that_are_assigned_and_those_around_a_cell_of_python(tmp_path: Path) -> None:
+    made = notebook(tmp_path, ("code", MAKES + "    \nfiles, n = !ls\n"), ("code", TRAINS.replace("%time", "%%time")))
+    assert [(f.code, f.failed.cell) for f in read([made], Settings(jobs=1)).findings if f.failed] == [("SP103", 2)]
+    made = notebook(tmp_path, ("code", MAKES), ("code", TRAINS.replace("%time", "%%bash")))
+    assert not read([made], Settings(jobs=1)).findings
+
+
 def test_a_function_of_another_cell_is_quoted_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     turn = "def turn(memory, x):\n    return unit(x, memory)\n"

@@ -77,6 +77,10 @@ def parse(text: str) -> Source:
 
 
 _MAGIC = re.compile(r"^\s*(%|!|\?|.*\?\s*$)")
+_TAKEN = re.compile(r"^(\s*[\w.,\[\] ]+=\s*)[!%](?!=)")
+"""`files = !ls`: what a magic gives is assigned."""
+_PYTHON = re.compile(r"%%(time|timeit|capture|prun|memit|mprun|debug|wandb|snakeviz)\b")
+"""Magics around a cell of Python."""
 
 
 def _notebook(raw: bytes) -> Source:
@@ -98,13 +102,15 @@ def _notebook(raw: bytes) -> Source:
 def _cell(source: Any) -> list[str]:
     text = source if isinstance(source, str) else "".join(s for s in source if isinstance(s, str))
     lines = text.replace("\r\n", "\n").split("\n")
-    if lines and lines[0].startswith("%%"):
+    if lines and lines[0].startswith("%%") and not _PYTHON.match(lines[0]):
         return ["" for _ in lines]
     # Magics become `pass` at the same depth, so that every line keeps its number. Within brackets and strings there are none.
     plain: list[str] = []
     for line in lines:
         if _MAGIC.match(line) and _is_complete(plain):
             line = line[: len(line) - len(line.lstrip())] + "pass"
+        elif (taken := _TAKEN.match(line)) and _is_complete(plain):
+            line = taken.group(1) + "get_ipython()"
         plain.append(line)
     return plain
 

@@ -194,3 +194,12 @@ def test_a_copy_that_ends_with_the_function_is_not_trained_in_place_of_the_calle
     finding = Finding("SP406", "unreached-parameter", "warning", "", place, remedies=(remedy,))
     found = candidates(finding, Project(sources={"main.py": text}))
     assert not [r for r in found if r.title == "Make the optimizer behind the exchange"]
+
+
+def test_a_pass_that_is_left_out_by_count_may_be_what_is_missing() -> None:
+    text = next(c for c in CASES if c.name == "other_step_in_the_other_branch").before
+    text = text.replace("loss.item() < 0.1", "skipped % 2 == 1")
+    place = Place("main.py", 10, "train")
+    remedy = Remedy("other", "", target="opt", place=place)
+    finding = Finding("SP405", "stale-gradient", "warning", "", place, remedies=(remedy,))
+    assert not candidates(finding, Project(sources={"main.py": text}))

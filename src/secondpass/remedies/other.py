@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ..record import Finding, Remedy
-from .edit.source import walk
-from .find.flow import method_call, simple, written
+from .edit.source import Source, walk
+from .find.flow import history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .rewrite.accumulator import restarted
 from .rewrite.arguments import optimizer_of, pass_calls
@@ -133,7 +133,7 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
     elif not earlier:
         for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
             passes = [s for s in simple([statement]) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)]
-            if passes:
+            if passes and not _counts_turns(source, statement, passes[-1]):
                 way = Way(
                     title="Step only where there is a new gradient",
                     safe=False,
@@ -142,3 +142,15 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
                 way.patch.insert_after(source, source.block(passes[-1])[-1], [source.code(step)])
                 way.patch.delete(source, step)
                 yield way
+
+
+def _counts_turns(source: Source, branch: cst.If, site: cst.BaseStatement) -> bool:
+    """Whether every turn computes a loss and a condition that has nothing to do with it leaves its pass out.
+
+    Then the pass may be what is missing, and not the step what is too much.
+    """
+    block = source.block(branch)
+    chain = history_slice(source, branch, names_read(site), None, block)
+    made = {n.split(".")[0] for s in chain for n in written(s) | names_read(s)}
+    roots = {n.split(".")[0] for s in chain for n in written(s)} & names_read(site)
+    return bool(roots) and not made & {n.split(".")[0] for n in names_read(branch.test)}

@@ -349,3 +349,21 @@ def test_somebody_else_wraps_the_engine_too():
         outs.clear()
     finally:
         torch.autograd._engine_run_backward = original
+
+
+@pytest.mark.parametrize(
+    "options", [{"policy": "recompute"}, {"policy": "offload"}, {"budget": "60% of full"}], ids=str
+)
+def test_a_lazy_module_is_made_in_its_first_kept_call(options):
+    def run(keep):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.LazyLinear(8), torch.nn.Tanh(), torch.nn.LazyBatchNorm1d())
+        call = secondpass.keep(model, **options) if keep else model
+        for _ in range(2):
+            model.zero_grad()
+            out = call(torch.linspace(-1, 1, 12).reshape(3, 4))
+            out.sin().sum().backward(retain_graph=not keep)
+            out.pow(2).sum().backward()
+        return [value.grad for value in model.parameters()]
+
+    assert all(map(torch.equal, run(False), run(True)))

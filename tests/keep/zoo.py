@@ -228,6 +228,34 @@ class Cast(Dropped):
         return torch.tanh(y.float())
 
 
+class Conjugated(Plain):
+    """Reads memory as its conjugate and as its negative, beside what lies there, as filters and correlations do."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wave = torch.complex(torch.tanh(super().forward(x)), torch.sin(x))
+        other = wave.conj()
+        negative = other.imag
+        return (other * wave.exp() + wave * other.sin()).real + negative.exp() * negative + torch.fft.fft(other).abs()
+
+
+class Taught(Plain):
+    """Learns from what was computed in inference mode: such tensors have no version."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode():
+            target = torch.sigmoid(super().forward(x)).mul_(2.0)
+        return torch.tanh(super().forward(x)) + target + target.clone() * x
+
+
+class Ragged(Plain):
+    """Wraps its tensors in a jagged one, which has no memory of its own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.nested.as_nested_tensor([x[:1], x[1:]], layout=torch.jagged)
+        rows = torch.sigmoid(torch.nn.functional.linear(rows, self.up.weight))
+        return x * (torch.cat(list(rows.unbind())) @ self.up.weight)
+
+
 class Skips(nn.Module):
     """Uses one tensor inside and outside of its blocks, several times: the order of accumulation shows in the bits."""
 
@@ -300,7 +328,7 @@ class Trees(nn.Module):
 
 BLOCKS = [
     Plain, Dropped, Attention, Recurrent, Cells, Normed, Spectral, OldSpectral, Weighted, InPlace, Mutating, Lucky,
-    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast,
+    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast, Conjugated, Taught, Ragged,
 ]  # fmt: skip
 WHOLES = [Skips, Shared, Trees]
 

@@ -28,7 +28,21 @@ if TYPE_CHECKING:
     from ..saved.host import HostCopy
     from ..saved.mask import Bits
 
-__all__ = ["GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Value", "copied", "view"]
+__all__ = [
+    "GIVEN",
+    "MADE",
+    "PARAMETER",
+    "SOURCE",
+    "Holder",
+    "Op",
+    "Ref",
+    "Saved",
+    "Value",
+    "bare",
+    "copied",
+    "lazy",
+    "view",
+]
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
@@ -57,7 +71,7 @@ class Value:
     kind = MADE
     requires_grad = False
     data: torch.Tensor | None = None
-    """The memory, if it is held. Detached: see NOTE [ Tokens ]."""
+    """The memory, if it is held: bare, and detached: see NOTE [ Tokens ]."""
     at = 0
     """The version of `data`."""
     tokens = 0
@@ -122,12 +136,13 @@ class Value:
 class Saved:
     """What a node holds in place of a tensor it saved: see NOTE [ Tokens ]."""
 
-    __slots__ = ("dtype", "offset", "shape", "stride", "turn", "value")
+    __slots__ = ("dtype", "lazy", "offset", "shape", "stride", "turn", "value")
 
     def __init__(self, value: Value, tensor: torch.Tensor) -> None:
         self.value, self.turn = value, 0
         self.dtype, self.shape = tensor.dtype, tensor.shape
         self.stride, self.offset = tensor.stride(), tensor.storage_offset()
+        self.lazy = lazy(tensor)
 
 
 class Ref(NamedTuple):
@@ -138,6 +153,7 @@ class Ref(NamedTuple):
     shape: torch.Size
     stride: tuple[int, ...]
     offset: Any
+    lazy: int
     requires_grad: bool
 
 
@@ -249,15 +265,32 @@ def _contiguous(shape: torch.Size, stride: tuple[int, ...]) -> bool:
     return True
 
 
-def view(
-    data: torch.Tensor, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...], offset: Any
-) -> torch.Tensor:
-    """The memory of a tensor in another form."""
-    if data.dtype != dtype:
-        return torch.empty(0, dtype=dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
-    if data.shape == shape and data.storage_offset() == offset and data.stride() == stride:
-        return data
-    return data.as_strided(shape, stride, offset)
+def lazy(tensor: torch.Tensor) -> int:
+    """Whether a tensor is read as the conjugate (1) or the negative (2) of what lies in its memory."""
+    return tensor.is_conj() | tensor.is_neg() << 1
+
+
+def _toggled(tensor: torch.Tensor, how: int) -> torch.Tensor:
+    tensor = torch._conj(tensor) if how & 1 else tensor
+    return torch._neg_view(tensor) if how & 2 else tensor
+
+
+def bare(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor as it lies in its memory."""
+    how = lazy(tensor)
+    return _toggled(tensor, how) if how else tensor
+
+
+def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:
+    """The bare memory of a tensor in another form."""
+    shape, stride, offset = form.shape, form.stride, form.offset
+    if data.dtype != form.dtype:
+        found = torch.empty(0, dtype=form.dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
+    elif data.shape == shape and data.storage_offset() == offset and data.stride() == stride:
+        found = data
+    else:
+        found = data.as_strided(shape, stride, offset)
+    return _toggled(found, form.lazy) if form.lazy else found
 
 
 def copied(tensor: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
-from .op import GIVEN, PARAMETER, Holder, Op, Ref, Value, copied, view
+from .op import GIVEN, PARAMETER, Holder, Op, Ref, Value, bare, copied, view
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, under_autocast, under_backends
 
@@ -294,14 +294,14 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
 
 def _outputs(out: Any) -> Made:
     if type(out) is torch.Tensor:
-        return {("out", 0): out.detach()}
+        return {("out", 0): bare(out.detach())}
     outs = enumerate(out if isinstance(out, (tuple, list)) else (out,))
-    return {("out", number): tensor.detach() for number, tensor in outs if isinstance(tensor, torch.Tensor)}
+    return {("out", number): bare(tensor.detach()) for number, tensor in outs if isinstance(tensor, torch.Tensor)}
 
 
 def _collect(packs: list[torch.Tensor]) -> Callable[[torch.Tensor], None]:
     def pack(tensor: torch.Tensor) -> None:
-        packs.append(tensor.detach())
+        packs.append(bare(tensor.detach()))
 
     return pack
 
@@ -320,7 +320,7 @@ def _argument(
     if type(value) is Ref:
         found = views.get(id(value))
         if found is None:
-            found = view(bases[value.value], value.dtype, value.shape, value.stride, value.offset)
+            found = view(bases[value.value], value)
             if learned is not None and value.requires_grad:
                 found = found.detach().requires_grad_()
             views[id(value)] = found

@@ -35,7 +35,7 @@ from torch.overrides import TorchFunctionMode
 from ..saved.graph import storage_of
 from ..saved.store import Store
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied
+from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied, lazy
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, top_hooks
 
@@ -256,8 +256,8 @@ class Tape(TorchFunctionMode):
                     return op.inputs[place]
             found = self.value_of(value)
             given.append((value, found))
-            form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), value.requires_grad)
-            ref = _tuple(Ref, form)
+            form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), lazy(value))
+            ref = _tuple(Ref, (*form, value.requires_grad))
             op.inputs.append(ref)
             return ref
         if kind is Parameter:
@@ -311,10 +311,10 @@ class Tape(TorchFunctionMode):
     def value_of(self, tensor: torch.Tensor) -> Value:
         """The value that a tensor lies in. See NOTE [ The tape ] 5."""
         try:
-            storage = tensor.untyped_storage()
+            storage, version = tensor.untyped_storage(), tensor._version
         except (RuntimeError, NotImplementedError):
-            return self._opaque(tensor)
-        key, version = storage._cdata, tensor._version
+            return self._opaque()
+        key = storage._cdata
         found = self._values.get(key)
         if found is not None and found.version == version and (found.requires_grad or not tensor.requires_grad):
             return found
@@ -325,9 +325,9 @@ class Tape(TorchFunctionMode):
             found.kind, found.leaf = PARAMETER, id(base)
         return found
 
-    def _opaque(self, tensor: torch.Tensor) -> Value:
-        """It has no storage of its own (sparse, wrapped): it is held as it is."""
-        found = Value(self._store, 0, tensor._version, 0, self.segment)
+    def _opaque(self) -> Value:
+        """It has no storage of its own (sparse, wrapped), or no version (of inference mode): it is held as it is."""
+        found = Value(self._store, 0, 0, 0, self.segment)
         found.kind, found.requires_grad = GIVEN, True
         return found
 
@@ -352,7 +352,7 @@ class Tape(TorchFunctionMode):
         key, _ = storage_of(tensor)
         value = self._values.get(key)
         if key == 0:
-            value = self._opaque(tensor)
+            value = self._opaque()
         elif value is None or value.version != tensor._version:
             base = tensor._base if tensor._is_view() else tensor
             if _learns(base):
@@ -389,7 +389,7 @@ class Tape(TorchFunctionMode):
             op.draw.done()
         grad = False
         for number, (tensor, value) in enumerate(given):
-            if tensor._version != value.version and value.key:
+            if value.key and tensor._version != value.version:
                 grad |= tensor.requires_grad
                 self._written(op, number, tensor, value)
         if type(out) is torch.Tensor:
@@ -442,18 +442,18 @@ class Tape(TorchFunctionMode):
 
     def _returned(self, op: Op, number: int, tensor: torch.Tensor) -> None:
         try:
-            storage = tensor.untyped_storage()
+            storage, version = tensor.untyped_storage(), tensor._version
         except (RuntimeError, NotImplementedError):
-            op.why = "it returns a tensor without memory of its own"
+            op.why = "it returns a tensor without memory or version of its own"
             return
         key = storage._cdata
         value = self._values.get(key)
-        if value is not None and value.version == tensor._version:
+        if value is not None and value.version == version:
             if value.op is op and value.slot[0] == "pack":
                 value.slot = ("out", number)
                 value.requires_grad |= tensor.requires_grad
             return
-        value = self._new(key, storage, tensor._version)
+        value = self._new(key, storage, version)
         value.op, value.slot, value.requires_grad = op, ("out", number), tensor.requires_grad
         op.results.append(weakref.ref(value))
 
@@ -482,7 +482,7 @@ class Tape(TorchFunctionMode):
             return "its noise is not known"
         (value,), data = found, found[0].data
         value.op, value.kind, value.why = None, SOURCE, "noise"
-        op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), False)
+        op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), 0, False)
         op.results = [result for result in op.results if result() is not value]
         return None
 

@@ -35,6 +35,7 @@ Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
 
 _RAW = "_raw_saved_"
 _slot_names: dict[type, tuple[str, ...]] = {}
+_OWNERS = (torch.Tensor, torch.nn.Parameter)
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -144,11 +145,14 @@ class _Raise:
 
 
 def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Which memory a tensor lives in, and its bytes; (0, 0) where it has none of its own (sparse, wrapped, fake)."""
+    """Which memory a tensor lives in, and its bytes; (0, 0) where it has none (sparse, wrapped, fake, not there yet)."""
     try:
         storage = tensor.untyped_storage()
-        return storage._cdata, storage.nbytes()
-    except (RuntimeError, NotImplementedError, AttributeError):
+        size = storage.nbytes()
+        if size and type(tensor) not in _OWNERS and not storage.data_ptr():
+            return 0, 0  # a wrapper around other tensors (jagged, distributed): to read there would crash
+        return storage._cdata, size
+    except (RuntimeError, NotImplementedError, AttributeError, ValueError):
         return 0, 0
 
 

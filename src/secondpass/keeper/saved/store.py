@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import changed
-from ..recompute.op import GIVEN, PARAMETER, Op, Saved, Value, view
+from ..recompute.op import GIVEN, PARAMETER, Op, Saved, Value, bare, view
 from ..recompute.replay import compute
 from ..recompute.state import Settings
 from .graph import storage_of
@@ -110,7 +110,7 @@ class Store:
         self._values.append(weakref.ref(value))
 
     def hold(self, value: Value, tensor: torch.Tensor) -> None:
-        value.data, value.at = tensor, tensor._version
+        value.data, value.at = bare(tensor), tensor._version
         self.held += value.counted
         self.most = max(self.most, self.held)
 
@@ -202,7 +202,7 @@ class Store:
         value = token.value
         data = value.data
         if data is not None and data._version == value.at and not value.fresh:
-            return view(data, token.dtype, token.shape, token.stride, token.offset)
+            return view(data, token)
         with self.lock:
             return self._read(token)
 
@@ -223,7 +223,7 @@ class Store:
             data = self.computed(value)
             if unread and not (self.lean and value.cheap):
                 self.refill(value, data)
-        found = view(data, token.dtype, token.shape, token.stride, token.offset)
+        found = view(data, token)
         if not unread:
             if value.host is not None:
                 value.host.hand_over()

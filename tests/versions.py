@@ -98,7 +98,7 @@ def told(home: Path, part: str) -> str:
     failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
     if failed:
         print(done.stdout, file=sys.stderr)
-    shown = f"{total - skipped - failed} passed"
+    shown = f"{total - skipped - failed} passed" if total > skipped else "skipped"
     return shown + (f", {failed} failed" if failed else "")
 
 

@@ -9,6 +9,22 @@ torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+REFUSED: list[str] = []
+"""Tests that an older version could not run to their end (docs/versions.md): what they leave behind is not looked at."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    try:
+        return (yield)
+    except RuntimeError as error:
+        refused = str(error)
+        if "needs PyTorch 2.10" not in refused and "don't yet support saved tensor hooks" not in refused:
+            raise
+    REFUSED.append(item.name)
+    pytest.skip(refused)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     """After every test no kept call is alive, and PyTorch is as it was."""
@@ -22,6 +38,8 @@ def nothing_is_left():
     before = isinstance(torch.autograd._engine_run_backward, engine._Layer)  # a test that failed may hold a call
     gc.freeze()  # what is there already is not looked at again: libraries are large
     yield
+    if REFUSED:
+        return
     gc.collect()
     assert not torch.overrides._get_current_function_mode_stack()
     left = [type(thing).__name__ for thing in gc.get_objects() if type(thing) in (Call, Value)]

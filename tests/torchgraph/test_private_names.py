@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 ROOT = Path(secondpass.__file__).parent
 # Asked for with care where they are used: older or newer releases may do without.
-OPTIONAL = {"torch._C._autograd.SavedTensor.unpack_hook"}
+OPTIONAL = {"torch._C._autograd.SavedTensor.unpack_hook", "torch._C._autograd._top_saved_tensors_default_hooks"}
 
 
 def dotted(node: ast.expr) -> str:

@@ -29,11 +29,16 @@ _KINDS = ("all", "matmul", "conv", "rnn")
 
 def _cannot_tell(ignore_tracing: bool) -> Any:
     raise KeepError(
-        f"keep needs PyTorch 2.7 or later: {torch.__version__} does not tell whether somebody's saved-tensor hooks are at work."
+        f"To keep a forward within a budget needs PyTorch 2.10 or later (this is {torch.__version__}): before, saved tensors "
+        "do not tell what they hold. `secondpass.keep(model)` alone holds everything, with any version."
     )
 
 
-top_hooks: Callable[[bool], Any] = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", _cannot_tell)
+top_hooks: Callable[[bool], Any] = (
+    torch._C._autograd._top_saved_tensors_default_hooks
+    if hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
+    else _cannot_tell
+)
 """The saved-tensor hooks that are at work in this thread, or None."""
 
 

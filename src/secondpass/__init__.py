@@ -66,5 +66,15 @@ def __getattr__(name: str) -> Any:
         raise ModuleNotFoundError(f"secondpass.{name} needs PyTorch: `pip install torch`", name="torch") from None
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext secondpass`, in a notebook."""
+    import_module(f"{__name__}.plugins.ipython").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext secondpass`."""
+    import_module(f"{__name__}.plugins.ipython").unload_ipython_extension(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

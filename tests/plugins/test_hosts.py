@@ -120,3 +120,31 @@ def test_the_table_in_the_documentation_has_these_cells() -> None:
     head = next(r for r in rows if r[0] == "")
     table = {(r[0], fault): cell for r in rows if r[0] in HOSTS for fault, cell in zip(head[1:], r[1:], strict=True)}
     assert {key for key, cell in table.items() if cell.startswith("name, line, patch")} == set(cells())
+
+
+def test_what_a_framework_holds_goes_by_the_names_of_its_class():
+    """The way through the framework's own objects is no name."""
+    import torch
+
+    from secondpass.watcher.bindings import look
+
+    class Strategy:
+        def __init__(self, model, callbacks):
+            self.model, self.callbacks = model, callbacks
+
+    class Net:
+        state = None
+
+    Strategy.__module__ = "framework.strategies"
+    net, other = Net(), Net()
+    net.state = other.state = torch.ones(2, requires_grad=True).exp()
+
+    def main():
+        trainer = Strategy(net, [other])
+        frame = sys._getframe()
+        return [look([frame], None, hosts, lambda kind: kind is Net) for hosts in ([frame], [])], trainer
+
+    (hosted, alone), _ = main()
+    # The second object of a class keeps its own way: two things are not called the same.
+    assert [s.trail.spelled() for s in hosted.names] == ["self.state", "trainer.callbacks[0].state"]
+    assert [s.trail.spelled() for s in alone.names] == ["trainer.model.state", "trainer.callbacks[0].state"]

@@ -12,7 +12,7 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 
 CELLS = {
-    "load": "%load_ext secondpass.plugins.ipython",
+    "load": "%load_ext secondpass",
     "setup": """
 import torch, secondpass
 cell = torch.nn.GRUCell(1, 8)
@@ -51,7 +51,7 @@ for i in range(10):
 """,
     "sound": "%%secondpass\n(torch.ones(3, requires_grad=True) ** 2).sum().backward()",
     "ledger": "secondpass.ledger((cell(torch.ones(1, 1), torch.zeros(1, 8)) ** 2).sum())",
-    "unload": "%unload_ext secondpass.plugins.ipython",
+    "unload": "%unload_ext secondpass",
 }
 
 

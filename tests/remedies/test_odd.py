@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,13 @@ from secondpass.remedies import attach
 from secondpass.remedies.edit.patch import apply_edits
 
 
-def repaired(text: str, kind: str, cause: str, name: str, **lines: int) -> str:
+def repaired(text: str, kind: str, cause: str, name: str, facts: dict[str, Any] | None = None, **lines: int) -> str:
     """The text after the first remedy; places are found by what their line contains."""
     places = {what: Place("main.py", line) for what, line in lines.items()}
     remedy = Remedy(kind, kind, target=name, place=places.get("failed"))
     given = Finding(
         "SP", cause, "error", "", places.get("failed"), Carrier(name) if name else None, places.get("built"),
-        places.get("freed"), places.get("failed"), remedies=(remedy,),
+        places.get("freed"), places.get("failed"), remedies=(remedy,), facts=facts or {},
     )  # fmt: skip
     return apply_edits(text, list(attach(given, sources={"main.py": text}).remedies[0].edits))
 
@@ -150,3 +151,32 @@ def test_several_losses_keep_their_weights_and_their_log() -> None:
     )
     got = repaired(text, "combine-losses", "shared-forward", "z", failed=7, freed=4, built=2)
     assert got == text.replace("    (2 * rec).backward()\n", "").replace("(beta * kl)", "((2 * rec) + (beta * kl))")
+
+
+def test_a_frameworks_loop_is_not_cut_behind() -> None:
+    text = source(
+        """
+        class Smooth(Callback):
+            center = None
+
+            def on_batch(self, net, batch):
+                new = net.body(batch).mean(0)
+                self.center = new if self.center is None else 0.9 * self.center + 0.1 * new
+                net.center = self.center
+
+        callbacks = [Smooth()]
+        Trainer(callbacks=callbacks).fit(
+            Net(), data)
+        """
+    )
+    stack = [{"file": "main.py", "line": 10, "function": "<module>"}]
+    ways = [["item", "0", "Smooth"], ["attribute", "center", "Tensor"]]
+    path = {"root": "callbacks", "scope": "global", "type": "list", "ways": ways, "function": "<module>"}
+    facts = {"freed_stack": stack, "used_stack": stack, "paths": [path]}
+    lines = {"failed": 10, "freed": 10, "built": 5}
+    late = repaired(text, "detach", "carried-state", "self.center", facts, **lines)
+    assert late.startswith(text)  # for all that is known, what was called may come back
+    facts["under_way"] = [{"file": "main.py", "line": 10}]
+    cut = "        if self.center is not None:\n            self.center = self.center.detach()\n"
+    head = text.index("        new =")
+    assert repaired(text, "detach", "carried-state", "self.center", facts, **lines) == text[:head] + cut + text[head:]

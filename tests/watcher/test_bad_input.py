@@ -41,7 +41,7 @@ def test_notebook(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     message = refused(tmp_path, "a.ipynb")
     assert "is a notebook" in message
-    assert "%load_ext secondpass.plugins.ipython" in message
+    assert "%load_ext secondpass" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

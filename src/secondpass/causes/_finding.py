@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..record import Binding, Carrier, Failure, Finding, Pass, Place, Remedy, Trace
+from ..record import Binding, Carrier, Failure, Finding, Loop, Pass, Place, Remedy, Trace
 from .facts.change import Change
 from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
@@ -55,8 +55,11 @@ def place_of(place: Place | None) -> dict[str, Any] | None:
     return {"file": place.file, "line": place.line, "function": place.function} if place is not None else None
 
 
-def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None) -> list[dict[str, Any]]:
-    """The last passes and steps up to a moment, for a timeline."""
+def pass_evidence(
+    trace: Trace, upto: int, labels: dict[int, str] | None = None, loop: Loop | None = None
+) -> list[dict[str, Any]]:
+    """The last passes and steps up to a moment, for a timeline. Iterations are those of `loop`, or of the innermost one; where
+    no loop is known, how often the pass was made."""
     labels = labels or {}
     events: list[tuple[int, dict[str, Any]]] = []
     for p in trace.passes:
@@ -65,7 +68,7 @@ def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None)
                 "what": "pass",
                 "text": call_text(trace, p),
                 "place": place_of(p.place),
-                "iteration": p.iteration,
+                "iteration": _iteration(p, loop),
                 "retain": p.retain,
                 "label": labels.get(p.when, ""),
                 "when": p.when,
@@ -87,6 +90,13 @@ def pass_evidence(trace: Trace, upto: int, labels: dict[int, str] | None = None)
     return [e[1] for _, e in shown][-(_SHOWN + 1) :]
 
 
+def _iteration(one: Pass, loop: Loop | None) -> int | None:
+    counted = count_of(one.loops, loop) if loop is not None else None
+    if counted is None and one.loops:
+        counted = one.loops[0].count
+    return one.iteration if counted is None else counted
+
+
 def iterations(meeting: Meeting) -> dict[str, Any]:
     """In which iteration the reused part was built, freed and used, and the loop that counts them."""
     facts: dict[str, Any] = {}
@@ -101,6 +111,31 @@ def iterations(meeting: Meeting) -> dict[str, Any]:
         facts["freed_iteration"], facts["used_iteration"] = freed.iteration, used.iteration
         facts["loop"] = _loop_around(meeting.trace, used.place)
     return {k: v for k, v in facts.items() if v is not None}
+
+
+def _under_way(meeting: Meeting) -> list[dict[str, Any]]:
+    """The outer frames that were at one and the same statement from the first pass to the second: what is repeated lies in
+    something that it called (a framework's loop), and nothing that stands behind it comes in between."""
+    freed, used, trace = meeting.freed, meeting.used, meeting.trace
+    found: list[dict[str, Any]] = []
+    new = {place for n in meeting.new for place in _statements(trace, n.stack)}
+    if freed is None or not new:
+        return found
+    for one, other in zip(_statements(trace, freed.stack), _statements(trace, used.stack), strict=False):
+        elsewhere = any((p.file, p.function) == (one.file, one.function) and p.line != one.line for p in new)
+        source = source_of(trace, one)
+        around = [Loop(one.file, loop.lineno, 0) for loop in source.loops(one.line)] if source is not None else []
+        counts = [(count_of(freed.loops, x), count_of(used.loops, x)) for x in around]
+        if one != other or elsewhere or any(first is None or first != last for first, last in counts):
+            break
+        found.append({"file": one.file, "line": one.line})
+    return found
+
+
+def _statements(trace: Trace, stack: tuple[Place, ...]) -> list[Place]:
+    """The statements that some frames were at, outermost first; each by the line that it begins on."""
+    known = [(p, s.statement(p.line)) for p in reversed(stack) if (s := source_of(trace, p)) is not None]
+    return [Place(p.file, node.lineno, p.function) for p, node in known if node is not None]
 
 
 def _loop_around(trace: Trace, place: Place | None) -> dict[str, Any] | None:
@@ -118,7 +153,7 @@ def about_meeting(
     labels = {used.when: "failed"}
     if freed is not None:
         labels[freed.when] = "before" if meeting.changed else "freed"
-    evidence = pass_evidence(trace, used.when, labels)
+    evidence = pass_evidence(trace, used.when, labels, meeting.crossed or meeting.outside)
     state = "not what it saved" if meeting.changed else "gone"
     evidence.append(
         {
@@ -152,6 +187,7 @@ def about_meeting(
             "why": why(meeting, decide(meeting)),
             "paths": list({(b.name, b.function): _path(b) for b in meeting.handed_on}.values()),
             **_owners(trace, meeting.leaves),
+            **({"under_way": under_way} if (under_way := _under_way(meeting)) else {}),
             **({"stays": True} if meeting.stays else {}),
             **({"sampled": str(meeting.sampled)} if meeting.sampled is not None else {}),
             **({"changed": True} if meeting.changed else {}),

@@ -17,7 +17,7 @@ def program_file(program: str) -> Path:
     path = Path(os.getcwd(), program)
     if path.suffix == ".ipynb":
         raise click.UsageError(
-            f"{program} is a notebook. In it, use `%load_ext secondpass.plugins.ipython`; "
+            f"{program} is a notebook. In it, use `%load_ext secondpass`; "
             "or turn it into a program with `jupyter nbconvert --to script`."
         )
     if path.is_dir():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`%load_ext secondpass.plugins.ipython`: exceptions of cells are explained, and what went wrong in silence can be asked.
+"""`%load_ext secondpass`: exceptions of cells are explained, and what went wrong in silence can be asked.
 
 %secondpass     explains the last exception; where passes were made since, what was silently wrong in them
 %%secondpass    runs the rest of the cell and says what was silently wrong in it

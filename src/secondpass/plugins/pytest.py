@@ -71,10 +71,12 @@ class _Watching:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         if (running := _running()) is not None:  # `secondpass run -m pytest`
             try:
-                return (yield)
+                result = yield
             except BaseException as error:
                 running.shown(error)
                 raise
+            running.expected()
+            return result
         watch, strict = self._asked(item)
         if not watch or "torch" not in sys.modules:  # nothing to watch, and no reason to load it
             return (yield)

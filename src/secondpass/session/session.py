@@ -293,6 +293,10 @@ class Session:
             self._shown = [*self._shown, *self._open][-_EXPLAINED:]
             self._open, self._explained = [], set()
 
+    def expected(self) -> None:
+        """A test has passed: the errors that it caught are what it asked for (`pytest.raises`), and no steps were lost."""
+        self._open, self._explained, self._swallowed = [], set(), {}
+
     def _accessed(self, error: BaseException) -> None:
         access = Access(self.watcher, error)
         trace = build(self.watcher, access)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ import torch
 
 from ..record import Path, Way
 from ..torchgraph import freed, saved_bytes, touchable, walk
-from .objects import fields_of, local, neighbours, parts
+from .objects import fields_of, is_foreign, local, neighbours, parts
 
 __all__ = ["Held", "Seen", "Snapshot", "Trail", "look"]
 
@@ -52,6 +52,9 @@ class Trail(NamedTuple):
 
     def then(self, kind: str, key: str, value: Any) -> Trail:
         return Trail(self.root, self.scope, self.type, (*self.ways, (kind, key, _type(value))))
+
+    def type_of_end(self) -> str:
+        return self.ways[-1][2] if self.ways else self.type
 
     def path(self) -> Path:
         return Path(self.root, self.scope, tuple(Way(*w) for w in self.ways), self.type)  # type: ignore[arg-type]
@@ -162,10 +165,17 @@ class _Look:
         """Whether it is the modules' hooks that are being looked into."""
         self.hosting = False
         """Whether it is a framework's own objects that are being looked into: the ways through them are nobody's names."""
+        self.hosted = False
+        """Whether a framework is at work."""
+        self.foreign = False
+        """Whether the way here led through an object of another library's."""
+        self.selves: set[type] = set()
+        """Classes of the user's one of whose objects goes by `self`."""
         self.last: Any = None
         """The node behind the last tensor with history; gone with this object when the look is over."""
 
     def frames(self, frames: list[FrameType], hosts: list[FrameType]) -> Snapshot:
+        self.hosted = bool(hosts)
         modules: list[dict[str, Any]] = []
         for frame in frames:
             self.frame(frame)
@@ -183,6 +193,7 @@ class _Look:
                 # What is of a class of the user's goes by the name that it has there; what a framework made, by its kind.
                 if self.is_own(type(value)) is direct:
                     self.hosting = not direct
+                    self.selves.add(type(value))
                     self.value(Trail("self" if direct else _type(value).lower(), "global", _type(value)), value, 1)
         self.hosting = False
         self.hooks()
@@ -240,14 +251,29 @@ class _Look:
         return held
 
     def object(self, trail: Trail, value: Any, depth: int) -> bool:
-        held, type_ = False, type(value)
+        held, type_, outer = False, type(value), self.foreign
+        if self.hosted:
+            trail = self.entered(trail, type_)
         if issubclass(type_, torch.nn.Module) and "_parameters" in fields_of(value):
             self.shot.modules.append((trail.spelled(), value))
         for kind, key, inner in parts(value):
             # What a closure or a generator holds goes by its own name, not by that of its holder.
             further = Trail(key, kind, _type(inner)) if kind in ("cell", "local") else trail.then(kind, key, inner)
             held |= self.value(further, inner, depth + 1)
+        self.foreign = outer
         return held
+
+    def entered(self, trail: Trail, kind: type) -> Trail:
+        """The trail to an object that is being looked into. What a framework holds for the user is not called by the way
+        through the framework, which nobody writes, but as the methods of its class call it."""
+        if not self.is_own(kind):
+            self.foreign |= is_foreign(kind)
+        elif self.foreign:
+            self.foreign = False
+            if kind not in self.selves:
+                self.selves.add(kind)
+                return Trail("self", "global", trail.type_of_end())
+        return trail
 
     def optimizer(self, trail: Trail, value: Any) -> None:
         inside = []

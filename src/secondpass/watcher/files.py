@@ -41,6 +41,10 @@ class Files:
             for p in {paths.get("stdlib"), paths.get("platstdlib"), paths.get("purelib"), paths.get("platlib")}
             if p
         )
+        # What installers write there starts programs; it is part of none. (Unless it is the program.)
+        self._starters = paths.get("scripts", "") + os.sep
+        if self.root is not None and self.root.startswith(self._starters):
+            self._starters = os.devnull
 
     def mine(self, code: CodeType) -> bool:
         """Whether a code object comes from the user's files."""
@@ -57,7 +61,7 @@ class Files:
             # Notebook cells and `python -c`; not `<frozen importlib>` and the like.
             return file.startswith(("<ipython", "<stdin>", "<string>"))
         full = os.path.abspath(file)
-        if full.startswith(_HERE):
+        if full.startswith((_HERE, self._starters)):
             return False
         inside = self.root is not None and full.startswith(self.root)
         if any(part in full for part in _PARTS):

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-__all__ = ["fields_of", "local", "neighbours", "parts"]
+__all__ = ["fields_of", "is_foreign", "local", "neighbours", "parts"]
 
 _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
 """A function that calls one of these may hold the dict of its own locals. (`model.eval()` is not among them.)"""
@@ -108,7 +108,7 @@ def parts(value: Any) -> Iterator[tuple[str, str, Any]]:
             yield from found
     elif issubclass(kind, Queue):
         yield "queue", "", fields_of(value).get("queue")
-    elif _is_users(kind):
+    elif is_foreign(kind):
         for key, inner in list(fields_of(value).items()):
             yield "attribute", key, inner
         for key in getattr(kind, "__slots__", ()) or ():
@@ -136,13 +136,14 @@ def _of_function(value: FunctionType) -> Iterator[tuple[str, str, Any]]:
         yield "attribute", key, inner
 
 
-def _is_users(kind: type) -> bool:
+def is_foreign(kind: type) -> bool:
+    """Whether a class comes neither from torch nor from Python itself: the user's, or another library's."""
     home = type.__getattribute__(kind, "__module__")
-    return isinstance(home, str) and _is_users_home(home)
+    return isinstance(home, str) and _is_foreign_home(home)
 
 
 @cache
-def _is_users_home(home: str) -> bool:
+def _is_foreign_home(home: str) -> bool:
     top = home.partition(".")[0]
     if home.startswith(_HOLDERS):
         return True

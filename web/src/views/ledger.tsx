@@ -43,7 +43,7 @@ interface Column {
 const freedText = (row: Row) => {
   if (row.state !== 'freed') return row.state
   const pass = row.freed_by === null ? undefined : passById.get(row.freed_by)
-  return pass ? `freed by pass ${pass.id}` : 'freed'
+  return pass ? `freed by pass ${pass.id + 1}` : 'freed'
 }
 
 const COLUMNS: Column[] = [

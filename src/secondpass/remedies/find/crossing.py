@@ -97,7 +97,7 @@ def _after_pass(
     project: Project, source: Source, scope: Scope, name: str, place: Place, lasting: bool = False
 ) -> Iterator[Crossing]:
     sites = project.sites(source, scope, place)
-    if not sites:
+    if not sites or project.lasts(source, sites[-1]):
         return
     site = sites[-1]
     loops = source.loops(site)
@@ -265,7 +265,9 @@ def _through_object(finding: Finding, name: str, project: Project) -> Iterator[C
     for place in [p for p in (finding.freed, finding.failed) if p]:
         for source, scope in project.scopes(place):
             sites = project.sites(source, scope, place)
-            if not sites or (isinstance(scope, cst.Module) and not source.loops(sites[-1])):
+            if not sites or project.lasts(source, sites[-1]):
+                continue
+            if isinstance(scope, cst.Module) and not source.loops(sites[-1]):
                 continue
             called = [dotted(c.func) or "" for c in calls(scope) if dotted(c.func)]
             here = [k for k in sorted(bound, key=len) if any(c == k or c.startswith(k + ".") for c in called)]
@@ -312,9 +314,12 @@ def _head_of(source: Source, scope: cst.FunctionDef) -> tuple[cst.BaseStatement,
 
 
 def _may_be_none(project: Project, name: str) -> bool:
+    name = plain(name)
     for source in project.sources:
         for statement in simple(source.module, nested=True):
-            if plain(name) in written(statement):
+            # `self.h` may have its first value in the body of the class.
+            bare = name.removeprefix("self.") if isinstance(source.owner(statement), cst.ClassDef) else name
+            if not {name, bare}.isdisjoint(written(statement)):
                 for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
                     value = getattr(small, "value", None)
                     if isinstance(value, cst.Name) and value.value == "None":

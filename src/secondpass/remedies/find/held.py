@@ -87,7 +87,7 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
     for stack in ("freed_stack", "used_stack"):
         for place in _frames(finding, finding.facts.get(stack) or (), project):
             here = project.at(place)
-            if here is None:
+            if here is None or project.lasts(*here):
                 continue
             source, site = here
             scope = source.scope(site)

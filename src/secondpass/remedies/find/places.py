@@ -45,6 +45,8 @@ class Places:
         """The lines under way when a place was reached, as a run has seen them."""
         self.owners: set[str] = set()
         """The names of optimizers, as a run has seen them."""
+        self._lasting: set[tuple[str, int]] = set()
+        """The lines that were under way from one pass to the other."""
         for file in self._given:
             self.source(file)
 
@@ -90,6 +92,14 @@ class Places:
             if place and isinstance(known, list):
                 lines = {(p["file"], p["line"]) for p in known if isinstance(p, dict) and "file" in p and "line" in p}
                 self._stacks[place] = self._stacks.get(place, set()) | lines
+
+        for one in finding.facts.get("under_way") or ():
+            self._lasting.add((one["file"], one["line"]))
+
+    def lasts(self, source: Source, statement: cst.CSTNode) -> bool:
+        """Whether both passes ran within one run of a statement: what is put behind it comes too late."""
+        first, last = source.line_of(statement), source.last_line(statement)
+        return any(file == source.file and first <= line <= last for file, line in self._lasting)
 
     @property
     def sources(self) -> list[Source]:

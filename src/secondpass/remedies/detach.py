@@ -77,7 +77,10 @@ def _seen(finding: Finding, project: Project) -> Iterator[Way]:
         for form in ("plain", "nested") if nested else ("plain",):
             way = Way(title=f"Detach {_listed(tuple(cut.targets))} where it crosses the iteration", why=_CROSSES)
             way.safe = True
-            lines = [line for target, held in cut.targets.items() for line in cut_of(target, held, form)]
+            lines = []
+            for target, held in cut.targets.items():
+                own = cut_of(target, held, form)
+                lines += [f"if {target} is not None:", *(f"    {x}" for x in own)] if target in cut.unset else own
             if any("secondpass." in line for line in lines):
                 import_module(way.patch, cut.source, "secondpass")
             way.patch.insert_after(cut.source, cut.anchor, lines)

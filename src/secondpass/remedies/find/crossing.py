@@ -22,7 +22,7 @@ from .flow import base_of, calls, carried_in, dotted, plain, simple, written
 from .items import items_with, sees
 from .project import Project, Scope, pairs_of
 
-__all__ = ["Crossing", "anchor_of", "crossings", "declared", "item_crossings", "past_updates"]
+__all__ = ["Crossing", "anchor_of", "crossings", "declared", "item_crossings", "may_be_none", "past_updates"]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -57,7 +57,7 @@ def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossin
             if body and carried_in(body, name):
                 anchor, after = _head_of(source, scope)
                 names = _together(project, source, scope, body, name)
-                yield Crossing(source, anchor, names, after, guard=_may_be_none(project, name))
+                yield Crossing(source, anchor, names, after, guard=may_be_none(project, name))
 
 
 def _behind_yield(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
@@ -313,7 +313,8 @@ def _head_of(source: Source, scope: cst.FunctionDef) -> tuple[cst.BaseStatement,
     return (last, True) if last is not None else (body[0], False)
 
 
-def _may_be_none(project: Project, name: str) -> bool:
+def may_be_none(project: Project, name: str) -> bool:
+    """Whether somewhere a name is given None."""
     name = plain(name)
     for source in project.sources:
         for statement in simple(source.module, nested=True):

@@ -19,7 +19,7 @@ import libcst as cst
 
 from ...record import Finding, Path, Place, Way
 from ..edit.source import Source, walk
-from .crossing import anchor_of, declared
+from .crossing import anchor_of, declared, may_be_none
 from .flow import carried_in, dotted, simple, value_cut, written
 from .project import Project, Scope
 
@@ -67,6 +67,8 @@ class Cut:
     scope: Scope
     anchor: cst.BaseStatement
     targets: dict[str, list[Held]]
+    unset: frozenset[str] = frozenset()
+    """Those of them that an iteration may leave at None."""
 
 
 def held_paths(finding: Finding) -> list[Held]:
@@ -104,7 +106,10 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
             names = {str(h.target) for parts in targets.values() for h in parts}
             anchor = anchor_of(project, source, scope, site, loop, names)
             if anchor is not None:
-                yield Cut(source, scope, anchor, targets)
+                block = source.block(anchor)
+                given = {w for s in block if isinstance(s, cst.SimpleStatementLine) for w in written(s)}
+                late = {n for n in names - given if "." not in n and may_be_none(project, n)}
+                yield Cut(source, scope, anchor, targets, frozenset(late))
 
 
 def _behind_yields(finding: Finding, held: list[Held], project: Project) -> Iterator[Cut]:

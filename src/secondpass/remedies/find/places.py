@@ -92,7 +92,6 @@ class Places:
             if place and isinstance(known, list):
                 lines = {(p["file"], p["line"]) for p in known if isinstance(p, dict) and "file" in p and "line" in p}
                 self._stacks[place] = self._stacks.get(place, set()) | lines
-
         for one in finding.facts.get("under_way") or ():
             self._lasting.add((one["file"], one["line"]))
 

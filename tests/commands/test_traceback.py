@@ -63,6 +63,26 @@ def test_everything_where_it_is_asked_for_and_colour_where_forced(tmp_path):
     assert shown.count("SP101") == 1
 
 
+def test_of_several_ranks_each_line_says_its_rank(monkeypatch, capsys):
+    import torch.distributed as dist
+
+    from secondpass.commands._uncaught import show
+
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        hook = sys.excepthook
+        dist.init_process_group()
+    except ValueError as error:  # it is there already
+        show(error, whole=False)
+        shown = capsys.readouterr().err
+        assert "[rank0]:   ... 3 frames inside torch (--full-traceback shows them)\n[rank0]: ValueError: " in shown
+        show(error)
+        assert "distributed_c10d.py" in capsys.readouterr().err and sys.excepthook is hook
+    finally:
+        dist.destroy_process_group()
+
+
 @pytest.mark.slow
 def test_a_program_with_a_hook_of_its_own_gets_it(tmp_path):
     shown = run(tmp_path, HOOK + TWICE)

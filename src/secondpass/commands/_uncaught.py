@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 def show(error: BaseException, *, whole: bool = True, painted: Mapping[str, str] | None = None) -> Any:
     """What Python does with an exception that nobody caught; returns the exit status.
 
-    Unless `whole`, frames of torch and of ours are one line: what they say is in the explanation. `painted` are notes of the
+    Unless `whole`, frames of libraries and of ours are one line: what they say is in the explanation. `painted` are notes of the
     exception and what to show in their place. A program that has a hook of its own gets it, whatever we would like.
     """
     kind, where = type(error), error.__traceback__
@@ -30,10 +31,13 @@ def show(error: BaseException, *, whole: bool = True, painted: Mapping[str, str]
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     try:
-        if sys.excepthook is sys.__excepthook__ and (painted or not whole):
+        if whole and not painted:
+            sys.excepthook(kind, error, where)
+        elif sys.excepthook is sys.__excepthook__:
             _print(error, whole, painted or {})
         else:
-            sys.excepthook(kind, error, where)
+            with _in_place_of_pythons(lambda *_: _print(error, whole, painted or {})):
+                sys.excepthook(kind, error, where)
     except SystemExit as stop:
         return stop.code
     except BaseException as fault:
@@ -42,6 +46,26 @@ def show(error: BaseException, *, whole: bool = True, painted: Mapping[str, str]
         print("\nOriginal exception was:", file=sys.stderr)
         traceback.print_exception(error)
     return 1
+
+
+@contextmanager
+def _in_place_of_pythons(hook: Callable[..., None]) -> Iterator[None]:
+    """Where torch.distributed has its hook, which puts the rank before every line of what Python's own prints: has it call
+    another."""
+    around: Any = sys.excepthook
+    cell = None
+    while getattr(around, "__module__", "") == "torch.distributed.distributed_c10d":
+        cells = dict(zip(around.__code__.co_freevars, around.__closure__ or (), strict=False))
+        cell = cells.get("old_hook")
+        around = cell.cell_contents if cell is not None else None
+    if cell is None or around is not sys.__excepthook__:
+        yield
+        return
+    cell.cell_contents = hook
+    try:
+        yield
+    finally:
+        cell.cell_contents = around
 
 
 def _print(error: BaseException, whole: bool, painted: Mapping[str, str]) -> None:
@@ -69,21 +93,27 @@ def _fold(shown: traceback.TracebackException | None, seen: set[int]) -> None:
 
 
 class _Folded(traceback.StackSummary):
-    """A stack in which frames of torch and of ours, one after the other, are one line."""
+    """A stack in which frames of libraries and of ours, one after the other, are one line."""
 
     def format(self, **options: Any) -> list[str]:
         made: list[str] = []
-        for hidden, frames in groupby(self, key=lambda frame: _is_inner(frame.filename)):
+        for hidden, frames in groupby(self, key=lambda frame: bool(_library(frame.filename))):
             some = list(frames)
             if hidden and len(some) > 1:
-                made.append(f"  ... {len(some)} frames inside torch (--full-traceback shows them)\n")
+                names = " and ".join(dict.fromkeys(_library(frame.filename) for frame in some))
+                made.append(f"  ... {len(some)} frames inside {names} (--full-traceback shows them)\n")
             else:
                 made += traceback.StackSummary.from_list(some).format(**options)
         return made
 
 
-def _is_inner(file: str) -> bool:
-    return file.startswith(_OURS) or f"{os.sep}site-packages{os.sep}torch{os.sep}" in file
+def _library(file: str) -> str:
+    """The library that a frame belongs to (ours are within torch); nothing for the user's own."""
+    for folder in ("site-packages", "dist-packages"):
+        inside = file.rpartition(f"{os.sep}{folder}{os.sep}")[2]
+        if inside != file and not file.startswith(_OURS):
+            return inside.partition(os.sep)[0].removesuffix(".py")
+    return "torch" if file.startswith(_OURS) else ""
 
 
 def without_torch() -> str:

@@ -25,7 +25,7 @@ __all__ = ["command"]
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
 @click.option("--no-lines", is_flag=True, help="Do not mark statements: lines are then told from names and calls only.")
-@click.option("--full-traceback", is_flag=True, help="Show the frames of torch too, not as one line.")
+@click.option("--full-traceback", is_flag=True, help="Show the frames of libraries too, not as one line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own: the report goes to --json only.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

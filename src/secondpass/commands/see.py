@@ -25,7 +25,7 @@ __all__ = ["command"]
     help="Also write a Chrome trace (for Perfetto): iterations, passes, steps, graphs, and saved bytes over time.",
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")
-@click.option("--full-traceback", is_flag=True, help="Show the frames of torch too, not as one line.")
+@click.option("--full-traceback", is_flag=True, help="Show the frames of libraries too, not as one line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing of our own.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

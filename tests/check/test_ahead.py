@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from secondpass.check import Settings, read
-from secondpass.check.interpreter.ahead import Counter, Moving
+from secondpass.check.interpreter.skipped_turns import Counter, Moving
 
 LOOP = """
 import torch

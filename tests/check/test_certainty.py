@@ -295,7 +295,7 @@ def test_what_one_statement_makes_has_one_rank(tmp_path: Path, test: str, act: s
 
 
 def test_answers_do_not_hang_on_where_objects_lie_in_memory() -> None:
-    from secondpass.check.interpreter.decide import Policy
+    from secondpass.check.interpreter.branch_decisions import Policy
 
     asked = [[Policy(name).answer(("tensor", number, "size")) for number in (id(object()), 140_000_000_000_000)]
              for name in ("mixed", "other")]  # fmt: skip

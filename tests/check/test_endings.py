@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from secondpass.check.files.endings import cornered
+from secondpass.check.files.block_ends import cornered
 
 _CODE = """
 def layer(kind):

@@ -15,7 +15,7 @@ from secondpass.autograd.lifecycle import reach
 from secondpass.autograd.ops.only_read import ALIASES, COMPOSED, MORE
 from secondpass.check.entries import as_program
 from secondpass.check.files.project import Project
-from secondpass.check.interpreter.decide import Policy
+from secondpass.check.interpreter.branch_decisions import Policy
 from secondpass.check.interpreter.values import Tensor
 from secondpass.check.torch.machine import TorchMachine
 

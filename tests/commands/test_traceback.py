@@ -47,7 +47,7 @@ def test_frames_of_torch_are_one_line(tmp_path):
     shown = run(tmp_path, TWICE)
     assert 'train.py", line 6, in <module>' in shown
     assert "  ... 4 frames inside torch (--full-traceback shows them)\nRuntimeError: Trying to backward" in shown
-    assert "_tensor.py" not in shown and "entrance.py" not in shown
+    assert "_tensor.py" not in shown and "patched_calls.py" not in shown
     assert "SP101" in shown and "\x1b" not in shown
 
     # The carets stand below what they mean: the name takes four columns.

@@ -190,7 +190,7 @@ class _Starting:
     """The process from which `fix` starts its runs, forked from this one instead of importing everything once more."""
 
     def __init__(self) -> None:
-        from secondpass.remedies.prove.start import _SERVER
+        from secondpass.remedies.prove.fork import _SERVER
 
         requests, asked = os.pipe()
         answered, answers = os.pipe()

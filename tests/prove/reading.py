@@ -18,7 +18,7 @@ import numpy as np
 import secondpass.autograd as spec
 from secondpass.check.entries import as_program
 from secondpass.check.files.project import Project
-from secondpass.check.interpreter.decide import Policy
+from secondpass.check.interpreter.branch_decisions import Policy
 from secondpass.check.interpreter.values import Tensor
 from secondpass.check.torch.machine import TorchMachine
 

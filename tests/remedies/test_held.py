@@ -12,7 +12,7 @@ import pytest
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import candidates
 from secondpass.remedies.find.project import Project
-from secondpass.remedies.prove.start import Starter, starter
+from secondpass.remedies.prove.fork import Starter, starter
 
 from .case import CASES
 

@@ -11,9 +11,9 @@ import pytest
 
 from secondpass.record import Proof, Remedy
 from secondpass.remedies.edit.patch import edits_of
+from secondpass.remedies.prove.fork import Starter, starter
 from secondpass.remedies.prove.judge import prove
 from secondpass.remedies.prove.run import Command, Run, mirror, run
-from secondpass.remedies.prove.start import Starter, starter
 
 from .wrong import PROGRAMS, Broken, Patch
 

@@ -107,7 +107,7 @@ def test_one_line_and_nothing_else(path, fail, monkeypatch, capsys):
         assert raised.__cause__ is None
         assert raised.__context__ is None
         lines = [
-            (f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "entrance.py" not in f.filename
+            (f.name, f.line) for f in traceback.extract_tb(raised.__traceback__) if "patched_calls.py" not in f.filename
         ]
         assert lines == [(f.name, f.line) for f in traceback.extract_tb(error.__traceback__)]
     else:

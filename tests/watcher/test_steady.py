@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import secondpass
-from secondpass.watcher import steady
+from secondpass.watcher import short_notes as steady
 from secondpass.watcher.ledger import PassNote
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..record import Finding, from_plain, to_plain
-from .files.glance import Glance, glance, stems_of
+from .files.prefilter import Glance, glance, stems_of
 from .files.project import Project
 from .report.outcome import Outcome
 

@@ -17,10 +17,10 @@ from typing import Any
 from ..causes import diagnose
 from ..record import Finding, Place
 from .files.project import Project
-from .interpreter.decide import POLICIES, Policy
-from .interpreter.later import may_change
+from .interpreter.branch_decisions import POLICIES, Policy
 from .interpreter.machine import Exhausted, Machine, Raised
 from .interpreter.nodes import Refused
+from .interpreter.unfinished_loops import may_change
 from .report.trace import trace
 from .torch.machine import TorchMachine
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from .. import __version__
 from ..causes import CAUSES
 from ..record import Finding, Report
-from .files.cells import Cells
-from .files.collect import Roots, collect, shown_name
+from .files.find_files import Roots, collect, shown_name
+from .files.notebook_cells import Cells
 from .files.sources import decode, read_source
 from .report.outcome import UNREADABLE
 from .report.suppress import is_silenced, unknown_codes, wanted

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .cache import Cache, digest
-from .files.collect import shown_name
-from .files.glance import leads_to_training, survey
+from .files.find_files import shown_name
+from .files.prefilter import leads_to_training, survey
 from .files.project import Project
 from .report.outcome import Called, Outcome
 from .settings import Settings

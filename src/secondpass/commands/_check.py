@@ -57,7 +57,7 @@ class Check:
         if not self.options["watch"]:
             gc.disable()  # this process ends soon, and reading looks after its own garbage
             return self.once()
-        from ..check.files.watching import changes
+        from ..check.files.watch_files import changes
 
         while True:
             self.once()

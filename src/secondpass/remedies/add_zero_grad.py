@@ -11,8 +11,8 @@ from ..record import Finding, Remedy
 from .edit.source import Source
 from .find.flow import dotted, method_call, reads, simple
 from .find.project import Project, Scope
+from .proposal import Way
 from .rewrite.arguments import optimizer_of, pass_calls
-from .way import Way
 
 __all__ = ["propose"]
 

@@ -16,8 +16,8 @@ from .edit.patch import Patch
 from .edit.source import Source, walk
 from .find.flow import base_of, dotted, simple
 from .find.project import Project
+from .proposal import Way
 from .rewrite.arguments import drop_argument
-from .way import Way
 
 __all__ = ["propose"]
 

@@ -11,8 +11,8 @@ from ..record import Finding, Remedy
 from .edit.source import Source, walk
 from .find.flow import method_call, simple
 from .find.project import Project, Scope
+from .proposal import Way
 from .rewrite.arguments import pass_calls
-from .way import Way
 
 __all__ = ["propose"]
 

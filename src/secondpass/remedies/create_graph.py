@@ -11,8 +11,8 @@ from ..record import Finding, Remedy
 from .edit.source import Source
 from .find.flow import dotted, simple
 from .find.project import Project
+from .proposal import Way
 from .rewrite.arguments import pass_calls, set_argument
-from .way import Way
 
 __all__ = ["propose"]
 

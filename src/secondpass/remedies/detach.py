@@ -32,9 +32,9 @@ from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
 from .item import added_to_sum
+from .proposal import Way
 from .rewrite.cuts import cut_of, import_module
 from .rewrite.forms import detached, guess
-from .way import Way
 
 __all__ = ["propose"]
 

@@ -10,8 +10,8 @@ import libcst as cst
 from ..record import Finding, Remedy
 from .edit.source import Source, walk
 from .find.project import Project
+from .proposal import Way
 from .rewrite.arguments import drop_argument, pass_calls
-from .way import Way
 
 __all__ = ["propose"]
 

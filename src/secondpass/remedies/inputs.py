@@ -15,8 +15,8 @@ from ..record import Finding, Remedy
 from .edit.source import Source
 from .find.flow import simple, written
 from .find.project import Project, Scope
+from .proposal import Way
 from .rewrite.arguments import optimizer_of, pass_calls, set_argument
-from .way import Way
 
 __all__ = ["parameters_of", "propose"]
 

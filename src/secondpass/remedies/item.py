@@ -13,8 +13,8 @@ from .edit.source import Source
 from .find.flow import base_of, dotted, names_read, simple
 from .find.project import Project
 from .find.stores import wrapped_stores
+from .proposal import Way
 from .rewrite.accumulator import own_loss
-from .way import Way
 
 __all__ = ["added_to_sum", "propose"]
 

@@ -12,10 +12,10 @@ from .edit.patch import Patch
 from .edit.source import Source, Span, walk
 from .find.flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
 from .find.project import Project, Scope
+from .proposal import Way
 from .rewrite.arguments import pass_calls
 from .rewrite.numpy import calls_numpy, translated
 from .rewrite.uncut import uncut
-from .way import Way
 
 __all__ = ["propose"]
 

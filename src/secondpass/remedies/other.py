@@ -12,10 +12,10 @@ from ..record import Finding, Remedy
 from .edit.source import Source, walk
 from .find.flow import history_slice, method_call, names_read, simple, written
 from .find.project import Project
+from .proposal import Way
 from .rewrite.accumulator import restarted
 from .rewrite.arguments import optimizer_of, pass_calls
 from .rewrite.emptied import emptied
-from .way import Way
 
 __all__ = ["propose"]
 

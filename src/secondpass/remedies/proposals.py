@@ -14,8 +14,8 @@ from ..causes import find
 from ..record import Edit, Finding, Remedy
 from .edit.patch import diff_of, edits_of
 from .find.project import Project
+from .proposal import Way
 from .rewrite.cached import uncached
-from .way import Way
 
 __all__ = ["attach", "candidates"]
 

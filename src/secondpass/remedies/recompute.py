@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from ..record import Finding, Remedy
 from .find.project import Project
+from .proposal import Way
 from .rewrite import cached, hoisted, repeated
 from .rewrite.property import as_property
-from .way import Way
 
 __all__ = ["propose"]
 

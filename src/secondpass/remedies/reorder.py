@@ -15,11 +15,11 @@ from .find.crossing import past_updates
 from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
 from .find.project import Project, Scope
 from .inputs import parameters_of
+from .proposal import Way
 from .rewrite.arguments import optimizer_of, pass_calls, set_argument
 from .rewrite.exchanged import handed_over
 from .rewrite.moves import lines_of
 from .rewrite.turns import passes_first, turns_apart
-from .way import Way
 
 __all__ = ["propose"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ..record import Finding, Remedy
 from .find.project import Project
+from .proposal import Way
 from .rewrite.arguments import pass_calls, set_argument
-from .way import Way
 
 __all__ = ["propose"]
 

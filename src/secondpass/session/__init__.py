@@ -100,7 +100,7 @@ def _at_exit() -> None:
 
 def hold_marks() -> Callable[[], None]:
     """Marks the functions of the program now, for many short watches to come; returns what ends it."""
-    from ..watcher.live import Live
+    from ..watcher.mark_running import Live
 
     live = Live.begin()
     return live.end if live is not None else lambda: None

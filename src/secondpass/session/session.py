@@ -22,8 +22,8 @@ from ..torchgraph import touchable
 from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
 from ..watcher.ledger import PassNote
-from ..watcher.live import Live
 from ..watcher.log import Log
+from ..watcher.mark_running import Live
 from ..watcher.rank import rank, world
 from ..watcher.reducers import Refused
 from ..watcher.trace import build

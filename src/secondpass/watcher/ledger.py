@@ -108,11 +108,11 @@ class Ledger:
         self._head: list[Any] = []
         self._tail: deque[Any] = deque(maxlen=_TAIL)
         self.settle: Callable[[], None] = lambda: None
-        """Enters what was noted in short (see `steady`). Called before anything is read or written here."""
+        """Enters what was noted in short (see `short_notes`). Called before anything is read or written here."""
         self.whole: Callable[[Any], Any] = lambda note: note
         self._whole: dict[int, Any] = {}
         self.places: Callable[[tuple[Any, ...]], Any] | None = None
-        """Where a call site is, while functions may be given other code (see `live`)."""
+        """Where a call site is, while functions may be given other code (see `mark_running`)."""
         self.pass_sites: dict[tuple[Any, ...], Site] = {}
         self.step_sites: dict[tuple[Any, ...], Site] = {}
 

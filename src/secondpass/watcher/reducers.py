@@ -102,7 +102,7 @@ class Reducers:
         self.alone: set[int] = set()
         """Modules with gradients that some pass has filled since the last that was averaged."""
         self.passed_over = 0
-        """Forwards in stretches in which notes are short (see `steady`): nothing is written down of them."""
+        """Forwards in stretches in which notes are short (see `short_notes`): nothing is written down of them."""
         self._last, self._last_ref = 0, _nobody
         self._keys: dict[tuple[CodeType, int], tuple[Any, ...]] = {}
         """Call sites by the innermost frame of the user's."""

@@ -36,7 +36,7 @@ from .failure import Graph
 from .files import pairs_of
 from .ledger import PassNote, StepNote
 from .log import ENTER, MARK
-from .owned import paths_to
+from .parameter_names import paths_to
 from .rank import rank
 from .timeline import Moment, Timeline
 from .watcher import Watcher
@@ -97,7 +97,7 @@ class _Builder:
         return list(chosen)
 
     def _is_whole(self) -> bool:
-        """Whether the log has all that ran between the passes. A frame that has no marks (see `live`) must have stood at one
+        """Whether the log has all that ran between the passes. A frame that has no marks (see `mark_running`) must have stood at one
         and the same call in all of them, and in no loop."""
         log = self.watcher.log
         if log is None or not log.live or self.watcher.frozen:

@@ -23,14 +23,14 @@ from torch.compiler import is_dynamo_compiling
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ..torchgraph import Leaves
-from .entrance import pass_entrance, step_entrance
 from .files import Files
 from .gradients import Gradients
 from .ledger import Ledger, PassNote, StepNote
 from .log import Log
 from .looks import Looks
+from .patched_calls import pass_entrance, step_entrance
 from .reducers import ForwardNote, Reducers, Refused
-from .steady import Steady
+from .short_notes import Steady
 
 __all__ = ["Watcher"]
 

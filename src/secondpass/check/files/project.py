@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .endings import cornered, doomed, jumps
+from .block_ends import cornered, doomed, jumps
 from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]

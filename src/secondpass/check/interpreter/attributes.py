@@ -7,13 +7,13 @@ import ast
 from collections.abc import Generator
 from typing import Any
 
-from .ahead import counted
 from .containers import has_method, method
 from .gradfn import GradFunction, names, read
 from .library import external
 from .loops import iterate
 from .machine import Machine, Raised
 from .names import module_attribute
+from .skipped_turns import counted
 from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]

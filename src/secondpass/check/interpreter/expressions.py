@@ -12,11 +12,11 @@ from .calls import call_expression
 from .comprehensions import dict_comprehension, generator_expression, list_comprehension, set_comprehension
 from .containers import contains, is_concrete
 from .items import get_item, set_item
-from .later import compared
 from .loops import iterate
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, unary
+from .unfinished_loops import compared
 from .values import Dict, Function, List, Object, Tensor, Unknown
 
 __all__ = ["assign", "evaluate", "make_function", "many"]

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from .ahead import Counter
 from .containers import is_concrete
 from .library import function
 from .loops import iterate
 from .machine import Machine, Raised
+from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, length
 
 __all__ = ["some"]

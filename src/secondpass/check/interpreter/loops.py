@@ -11,7 +11,7 @@ NOTE [ How long a loop is walked ]
 3. A condition on a counter (`step % 4 == 0`) that is known makes the loop longer, until it came true twice. So does
    what can only be told from how it goes on: a list that collects history, a sum built from itself, a step that finds
    old gradients, gradients that are cleared unused, a pass over nodes that an earlier one has spent.
-   What comes later still is looked at by leaving out turns: see `ahead`.
+   What comes later still is looked at by leaving out turns: see `skipped_turns`.
 4. A loop whose turns are costly to read is walked two turns, or a few more where 3 asks for them.
 5. A loop in a generator goes as far as the loop that walks the generator.
 """
@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .ahead import Counter, jumps, open_loops
 from .machine import Loop, Machine
 from .nodes import Leaf
+from .skipped_turns import Counter, jumps, open_loops
 from .values import Dict, List, Object, Stream, Tensor, Unknown
 
 __all__ = [

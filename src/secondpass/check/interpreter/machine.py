@@ -12,7 +12,7 @@ from typing import Any
 from ... import record
 from ...record import Place
 from ..files.project import Project
-from .decide import Policy
+from .branch_decisions import Policy
 from .graph import Engine
 from .nodes import GraphNode
 from .values import Class, Dict, External, Function, List, Module, Object, Stream, Tensor, Unknown, length
@@ -95,7 +95,7 @@ class Loop:
         self.whole = False
         """Whether all its turns are looked at."""
         self.jumped = False
-        """Whether turns of it were left out: see `ahead`."""
+        """Whether turns of it were left out: see `skipped_turns`."""
         self.length: int | None = None
         """How many turns it has, where that can be told."""
         self.touched: dict[int, int] = {}
@@ -147,14 +147,14 @@ class Machine(ABC):
         self.keep: list[Any] = []
         self.memo: dict[Any, Any] = {}
         self.changes: list[int] = []
-        """Serial numbers of what was changed, in order: see `memo`."""
+        """Serial numbers of what was changed, in order: see `module_memo`."""
         self.returned: tuple[Module, int] | None = None
         """Module and line where the last function returned."""
         self.hooks: list[Any] = []
         """(module or tensor, function) of the hooks that passes call."""
         self.compared: dict[int, Any] = {}
         self.decided: dict[int, Any] = {}
-        """Comparisons, and conditions, inside loops that are cut short: see `later`."""
+        """Comparisons, and conditions, inside loops that are cut short: see `unfinished_loops`."""
         self.modulus = 0
         self.remainder: float = 0
         """The last remainder that was computed, and its modulus."""

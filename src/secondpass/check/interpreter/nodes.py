@@ -13,7 +13,7 @@ from ...record import Loop, Place
 __all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "kept", "serials"]
 
 serials = count()
-"""Numbers things that can be changed, by age: see `memo`."""
+"""Numbers things that can be changed, by age: see `module_memo`."""
 
 
 class Unknown:
@@ -131,7 +131,7 @@ class GraphNode(lifecycle.Node):
         self.opaque = False
         self.loops: tuple[Loop, ...] = ()
         self.given: Unknown | None = None
-        """The value whose call it is: see NOTE [ Networks that are not read ] of `networks`."""
+        """The value whose call it is: see NOTE [ Networks that are not read ] of `unread_networks`."""
         self.network = False
         """Whether that value is a network for certain."""
         self.hollow = False

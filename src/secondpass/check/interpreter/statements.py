@@ -7,16 +7,16 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..files.endings import doomed
-from .ahead import counted, jumps
+from ..files.block_ends import doomed
 from .definitions import define_class, define_function
 from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
-from .later import compared, decided
 from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Return, Scope
 from .names import bind, import_from, import_statement
 from .operators import augmented, compare
+from .skipped_turns import counted, jumps
+from .unfinished_loops import compared, decided
 from .values import Object, Tensor, Unknown
 
 __all__ = ["BREAK", "block", "lean", "widen"]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from ..interpreter import calls, expressions, generators, items, statements
 from ..interpreter.machine import Machine
 from . import (
-    foreign,
     hooks,
     libraries,  # noqa: F401  (libraries must be known before the first import of a program is read)
-    memo,
     methods,
+    module_memo,
     modules,
-    networks,
     optimizers,
     tensors,
+    unread_calls,
+    unread_networks,
 )
 
 __all__ = ["TorchMachine"]
@@ -36,8 +36,8 @@ class TorchMachine(Machine):
     call = calls.call
     set_item = items.set_item
 
-    call_external = foreign.call_external
-    call_unknown = foreign.call_unknown
+    call_external = unread_calls.call_external
+    call_unknown = unread_calls.call_unknown
     operate = tensors.operate
     operate_in_place = tensors.operate_in_place
     tensor_element = tensors.element
@@ -49,9 +49,9 @@ class TorchMachine(Machine):
     members = staticmethod(modules.members)
     before_forward = hooks.before_forward
     after_forward = hooks.after_forward
-    remembered = memo.remembered
-    as_tensor = staticmethod(networks.as_tensor)
-    member = networks.member
-    part = networks.part
-    establish = networks.establish
+    remembered = module_memo.remembered
+    as_tensor = staticmethod(unread_networks.as_tensor)
+    member = unread_networks.member
+    part = unread_networks.part
+    establish = unread_networks.establish
     name_optimizer = optimizers.name_optimizer

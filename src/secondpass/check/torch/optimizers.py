@@ -11,10 +11,10 @@ from ..interpreter.loops import at_least, iterate, wasted
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import Leaf
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
+from .live_tensors import look
 from .modules import unread
-from .networks import leaves as standing
-from .networks import weight
-from .sight import look
+from .unread_networks import leaves as standing
+from .unread_networks import weight
 
 __all__ = ["name_optimizer"]
 

@@ -10,7 +10,7 @@ from ..interpreter.machine import Machine, Raised
 from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Tensor, Unknown
 from .hooks import after_pass
-from .sight import look
+from .live_tensors import look
 
 __all__ = ["backward", "gradients", "maybe_backward"]
 

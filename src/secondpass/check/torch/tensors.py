@@ -13,7 +13,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode, kept
 from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
-from .meant import meant
+from .overloads import meant
 
 __all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
 

@@ -12,9 +12,9 @@ from .. import retain_graph
 from ..edit.patch import apply_edits, diff_of
 from ..find.project import Project
 from ..proposals import candidates
+from .fork import starter
 from .judge import Verdict, agrees_with_retained, prove, same
 from .run import Command, Run, mirror, run
-from .start import starter
 
 __all__ = ["ROUNDS", "Repair", "Round", "repair"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...record import Finding, Report
 from ..edit.write import encode
-from .start import Starter
+from .fork import Starter
 
 __all__ = ["Command", "Run", "mirror", "run"]
 

@@ -13,7 +13,7 @@ from ..edit.source import Source, Span
 from ..find.flow import base_of, dotted, plain, simple, written
 from ..find.held import cuts, held_paths
 from ..find.project import Project
-from ..way import Way
+from ..proposal import Way
 from .moves import lines_of, makes_leaf
 
 __all__ = ["emptied_memo", "uncached"]

@@ -13,7 +13,7 @@ from ..find.crossing import past_updates
 from ..find.flow import base_of, calls, dotted, names_read, simple, written
 from ..find.project import Project
 from ..find.stores import same_holder
-from ..way import Way
+from ..proposal import Way
 
 __all__ = ["emptied"]
 

@@ -10,7 +10,7 @@ import libcst as cst
 from ...record import Finding
 from ..find.flow import assigned_value, simple, written
 from ..find.project import Project
-from ..way import Way
+from ..proposal import Way
 
 __all__ = ["handed_over"]
 

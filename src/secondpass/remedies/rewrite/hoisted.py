@@ -26,7 +26,7 @@ from ..find.flow import (
     written,
 )
 from ..find.project import Project, Scope
-from ..way import Way
+from ..proposal import Way
 from .moves import lines_of, makes_leaf, movable, put, readers
 
 __all__ = [

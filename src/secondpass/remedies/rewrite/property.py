@@ -11,7 +11,7 @@ from ..edit.source import Source
 from ..find.callers import parameters_of
 from ..find.flow import assigned_value, base_of, history_slice, names_read, simple, written
 from ..find.project import Project
-from ..way import Way
+from ..proposal import Way
 from .hoisted import can_keep, known_as, substituted
 from .moves import lines_of, makes_leaf, movable
 

@@ -12,7 +12,7 @@ from ..detach import stepped
 from ..edit.source import Source
 from ..find.flow import dotted, history_slice, inputs_of, method_call, names_read, simple, written
 from ..find.project import Project
-from ..way import Way
+from ..proposal import Way
 from .arguments import pass_calls
 from .moves import makes_leaf, movable, put, readers
 

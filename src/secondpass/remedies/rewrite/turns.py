@@ -11,7 +11,7 @@ from ...record import Finding
 from ..edit.source import Source
 from ..find.flow import method_call, names_read, written
 from ..find.project import Project
-from ..way import Way
+from ..proposal import Way
 from .arguments import pass_calls
 from .moves import lines_of
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 
-from .collect import collect
+from .find_files import collect
 
 __all__ = ["changes"]
 

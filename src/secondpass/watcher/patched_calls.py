@@ -2,7 +2,7 @@
 """The two functions that every pass and every step goes through while a program is watched.
 
 What costs here is not the work but the memory that it touches for the first time in a step. So short notes (see
-`steady`) are written right here, with what they need in cells, and everything else is called.
+`short_notes`) are written right here, with what they need in cells, and everything else is called.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.compiler import is_dynamo_compiling
 
-from .steady import BITS
+from .short_notes import BITS
 
 __all__ = ["pass_entrance", "step_entrance"]
 

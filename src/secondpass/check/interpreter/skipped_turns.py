@@ -6,7 +6,7 @@ NOTE [ Turns that are left out ]
    (`if step % 50 == 0`, `if step > 200`), and with its last turn, if a branch that was not taken yet does something.
 2. The turns between are like those before them, but for the counters, which are moved on; and what comes back at
    regular intervals comes back once more before each turn that is looked at.
-3. What is silent is not judged by these turns: see NOTE [ What comes later ] of `later`.
+3. What is silent is not judged by these turns: see NOTE [ What comes later ] of `unfinished_loops`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ NOTE [ When a note may be short ]
    equally far from the pass, it is taken to be so again. At other sites notes are full.
 5. The frames of a pass are told by the two innermost; the others are taken from the last full note there. Of a step only
    the innermost is ever told.
-6. They are written where passes and steps come in: see `entrance`.
+6. They are written where passes and steps come in: see `patched_calls`.
 """
 
 from __future__ import annotations

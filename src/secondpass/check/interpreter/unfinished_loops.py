@@ -15,8 +15,8 @@ from typing import Any
 
 from ...causes import find
 from ...record import Finding
-from .ahead import Compared, open_loops
 from .machine import Loop, Machine
+from .skipped_turns import Compared, open_loops
 
 __all__ = ["compared", "decided", "may_change"]
 

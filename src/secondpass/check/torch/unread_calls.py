@@ -23,9 +23,9 @@ from .edges import edges, flatten
 from .functions import call_torch
 from .methods import is_method
 from .modules import parameters
-from .networks import as_tensor, forward, is_given, leaves
 from .passes import backward, maybe_backward
 from .tensors import opaque
+from .unread_networks import as_tensor, forward, is_given, leaves
 
 __all__ = ["call_external", "call_unknown"]
 

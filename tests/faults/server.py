@@ -15,6 +15,7 @@ import math
 import os
 import pkgutil
 import resource
+import select
 import signal
 import sys
 import time
@@ -109,18 +110,19 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _child(request, work, reply)
     _running[:] = [child]
-    status, waited = 0, 0.0
-    while waited < _PATIENCE * request["limit"]:
-        done, status, used = os.wait4(child, os.WNOHANG)
-        if done:
-            break
+    limit = _PATIENCE * request["limit"]
+    if hasattr(os, "pidfd_open"):  # nothing wakes up until it is over
+        handle = os.pidfd_open(child)
+        select.select([handle], [], [], limit)
+        os.close(handle)
+    while not (ended := os.wait4(child, os.WNOHANG))[0]:
+        if time.monotonic() - began > limit:
+            _kill(child)
+            os.waitpid(child, 0)
+            _running.clear()
+            return {"status": "timeout", "seconds": time.monotonic() - began}
         time.sleep(0.004)
-        waited = time.monotonic() - began
-    else:
-        _kill(child)
-        os.waitpid(child, 0)
-        _running.clear()
-        return {"status": "timeout", "seconds": waited}
+    _, status, used = ended
     took = time.monotonic() - began
     _running.clear()
     try:

@@ -21,7 +21,8 @@ any parameter: the message says that element 0 "does not require grad and does
 not have a grad_fn".
 
 Where *part* of a loss lost its history, nothing is said: the rest is walked,
-and some parameters are never reached (`unreached-parameter`).
+the term is added as a constant and trains nothing, and some parameters may
+never be reached (`unreached-parameter`).
 
 ## How to tell
 
@@ -74,8 +75,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..record import Carrier, Failure, Finding, Trace
-from ._finding import pass_evidence, place_of, quoted, remedy
-from .facts.cut import find_cut
+from ._finding import pass_evidence, place_of, quoted, remedy, warning
+from .facts.cut import constant_terms, find_cut
 from .facts.lines import root_text
 from .missing_create_graph import taken_without
 
@@ -104,7 +105,7 @@ _HOW = {
 def diagnose(trace: Trace) -> list[Finding]:
     """Passes over a root without a node."""
     failed = [f for f in trace.failures if f.kind == "no-grad" and not _is_gradient(trace, f)]
-    return [_explain(trace, f) for f in failed] + _silent(trace)
+    return [_explain(trace, f) for f in failed] + _silent(trace) + _in_part(trace)
 
 
 def _silent(trace: Trace) -> list[Finding]:
@@ -121,6 +122,32 @@ def _silent(trace: Trace) -> list[Finding]:
     finding = _explain(trace, Failure(first.when, "no-grad", place=first.place, stack=first.stack))
     message = finding.message.replace("so there is nothing to send back", "so its backward reaches no parameter", 1)
     return [replace(finding, severity="warning", message=message)]
+
+
+def _in_part(trace: Trace) -> list[Finding]:
+    """A loss of which one term is a constant, while the others are walked."""
+    if not trace.ended or any(o.bare for o in trace.owners):
+        return []  # parameters that only that term leads to say more: unreached-parameter
+    found: dict[object, Finding] = {}
+    for cut in constant_terms(trace):
+        used = trace.at(cut.when)
+        name = quoted(cut.name, "a term")
+        message = (
+            f"{name} is a term of {quoted(root_text(trace, used), 'the loss')} and has lost its history; {_HOW[cut.kind]}: "
+            "it is added as a constant, and trains nothing."
+        )
+        keep = remedy(
+            "keep-history",
+            f"keep {name} in torch, with gradients switched on, from the model to the loss",
+            "Gradients flow back only through operations that were recorded.",
+            target=cut.name,
+            place=cut.place,
+        )
+        carrier = Carrier(cut.name, "local") if cut.name else None
+        one = warning(CODE, "lost-history", message, cut.place, [keep], carrier=carrier, cut=cut.kind)
+        used_at = used.place if used is not None else None
+        found.setdefault(cut.place, replace(one, built=cut.place, used=used_at))
+    return list(found.values())
 
 
 def _is_gradient(trace: Trace, failure: Failure) -> bool:

@@ -70,9 +70,10 @@ direction that was right for other parameters.
 
 from __future__ import annotations
 
-from ..record import Finding, Step, Trace
+from ..record import Finding, Pass, Step, Trace
 from ._finding import quoted, remedy, warning
 from .facts.gradients import series
+from .facts.lines import source_of
 
 CODE = "SP405"
 TITLE = "an old gradient is applied again after the parameters moved"
@@ -113,7 +114,18 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             place=step.place,
         ),
     ]
+    if before and _in_one_loop(trace, before[-1], step):
+        remedies.reverse()  # there is a pass in every turn but some: what is missing there is no pass
     freed = before[-1].place if before else None
     times = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     evidence = [{"what": "note", "text": f"{times} without a pass since the step before"}]
     return warning(CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence)
+
+
+def _in_one_loop(trace: Trace, before: Pass, step: Step) -> bool:
+    """Whether the innermost loop around a step is around the pass before it, too: then a turn went by without one."""
+    source, at = source_of(trace, step.place), step.place
+    loop = next(iter(source.loops(at.line)), None) if source is not None and at is not None else None
+    if source is None or at is None or loop is None:
+        return False
+    return any(p.file == at.file and loop in source.path(p.line) for p in before.stack)

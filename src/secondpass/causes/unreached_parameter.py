@@ -82,9 +82,8 @@ from itertools import takewhile
 from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
 from ._finding import quoted, remedy, warning
-from .facts.cutoff import cut_in_source, unrecorded_reads
 from .facts.lines import sources_of
-from .facts.unused import behind, since, unused
+from .facts.unused import Branches, CutOff, behind, never_read, since
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -104,11 +103,10 @@ def diagnose(trace: Trace) -> list[Finding]:
         if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
             found.append(_left(trace, owner, now))
             continue
-        bare = set(owner.bare or ())
+        # Those that a pass reached had a gradient that was cleared again: another cause.
+        bare = set(owner.bare or ()) - _reached(trace, owner.first) - set(owner.kept_alike or ())
         if owner.steps < _STEPS or not bare:
             continue
-        if bare & _reached(trace, owner.first):
-            continue  # gradients came and were cleared again: another cause
         strangers = _strangers(trace)
         orphans = trace.held is not None and bare - trace.held
         if orphans and strangers:
@@ -222,24 +220,25 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     name = _prefix([n for n in names if n]) if any(names) else ""
     shown = quoted(name, "its parameters")
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
-    place, kind = cut_in_source(trace, name)
+    cut = Branches(trace, owner).cut_off(name) if name else None
     remedies = [
         remedy(
             "keep-history",
             f"let the loss reach {shown}",
             "Without a gradient a step changes nothing.",
             target=name,
-            place=place,
+            place=cut.place if cut is not None else None,
         )
     ]
     carrier = Carrier(name, "local") if name else None
-    return warning(
-        CODE, "unreached-parameter", message, place or _placed(trace, owner), remedies, carrier=carrier, cut=kind
-    )
+    place = cut.place if cut is not None else _placed(trace, owner)
+    kind = cut.kind if cut is not None else ""
+    finding = warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind)
+    return replace(finding, built=cut.place if cut is not None else None)
 
 
 def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
-    """Whole modules that the program runs, whose output is then cut off."""
+    """Whole modules that the program runs, whose output is then cut off, or used by no loss."""
     never = {trace.nodes[n].leaf or "" for n in bare if n in trace.nodes}
     fine = {trace.nodes[n].leaf or "" for n in owner.leaves if n not in bare and n in trace.nodes}
     modules: set[str] = set()
@@ -251,55 +250,65 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
                 modules.add(prefix)
                 break
     found: list[Finding] = []
+    branches = Branches(trace, owner)
     for name in sorted(modules):
-        place, kind = cut_in_source(trace, name)
-        if place is None:
-            inside = sorted(leaf for leaf in never if leaf == name or leaf.startswith(name + "."))
-            name, place = next(((leaf, at) for leaf in inside if (at := unrecorded_reads(trace, leaf))), (name, None))
-            kind = "parameter"
-        if place is None and name.rpartition(".")[0] not in trace.libraries:
-            branch = _branch(trace, owner, name, bare)
-            if branch is not None:
-                found += [branch] if not any(f.failed == branch.failed for f in found) else []
-                continue
-            place, kind = _cut_behind(trace, {n for n in bare if _is_inside(trace, n, name)}, since(trace, owner))
-        if place is None or any(f.failed == place for f in found):
-            continue  # never run, or cut where the source does not show it: not certain
-        message = (
-            f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: "
-            f"{'it is read where gradients are switched off' if kind == 'parameter' else 'its output is cut off'}."
-        )
-        remedies = [
-            remedy(
-                "keep-history",
-                f"let gradients flow back into `{name}`, or take it out of the optimizer",
-                "Without a gradient a step changes nothing.",
-                target=name,
-                place=place,
-            )
-        ]
-        carrier = Carrier(name, "attribute")
-        found.append(warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind))
+        inside = {n for n in bare if n in trace.nodes and _is_below(trace.nodes[n].leaf or "", name)}
+        cut, finding = branches.cut_off(name), None
+        if cut is None and name.rpartition(".")[0] not in trace.libraries:
+            finding = _branch(branches, owner, name, inside) or _idle(trace, owner, name)
+            cut = _cut_behind(trace, inside, since(trace, owner)) if finding is None else None
+        if cut is not None:
+            finding = _cut(owner, name, cut)
+        # Otherwise it is never run, or cut where the source does not show it: it may be meant so.
+        if finding is not None and not any(f.failed == finding.failed for f in found):
+            found.append(finding)
     return found
 
 
-def _is_inside(trace: Trace, number: int, module: str) -> bool:
-    """Whether a leaf is a parameter of a module."""
-    leaf = trace.nodes[number].leaf or "" if number in trace.nodes else ""
-    return leaf == module or leaf.startswith(module + ".")
-
-
-def _cut_behind(trace: Trace, leaves: set[int], first: int) -> tuple[Place | None, str]:
+def _cut_behind(trace: Trace, leaves: set[int], first: int) -> CutOff | None:
     """Where what was computed with some leaves was seen to lose its history."""
     for cut in (c for c in reversed(trace.cuts) if c.when >= first and c.kind in ("detach", "data")):
-        if cut.number is not None and leaves & behind(trace, cut.number):
-            return cut.place, cut.kind
-    return None, ""
+        if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
+            return CutOff(cut.kind, cut.place)
+    return None
 
 
-def _branch(trace: Trace, owner: Owner, name: str, bare: set[int]) -> Finding | None:
+def _is_below(leaf: str, name: str) -> bool:
+    return leaf == name or leaf.startswith(name + ".")
+
+
+def _cut(owner: Owner, name: str, cut: CutOff) -> Finding:
+    how = "it runs where gradients are switched off" if cut.kind == "no_grad" else "its output is cut off"
+    message = f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: {how}."
+    remedies = [
+        remedy(
+            "keep-history",
+            f"let gradients flow back into `{name}`, or take it out of the optimizer",
+            "Without a gradient a step changes nothing.",
+            target=name,
+            place=cut.place,
+        )
+    ]
+    carrier = Carrier(name, "attribute")
+    finding = warning(CODE, "unreached-parameter", message, cut.place, remedies, carrier=carrier, cut=cut.kind)
+    return replace(finding, built=cut.place)
+
+
+def _idle(trace: Trace, owner: Owner, name: str) -> Finding | None:
+    """A module that is made, given to the optimizer and read nowhere."""
+    place = never_read(trace, name) if trace.window is not None else None  # `check` may not have read all there is
+    if place is None:
+        return None
+    made = quoted(owner.name, "the optimizer")
+    message = f"`{name}` is in {made}, but no line of the program uses it: it never gets a gradient."
+    why = "What nothing runs cannot learn; a step passes over it."
+    use = remedy("other", f"use `{name}` in the forward, or take it away", why, target=name, place=place)
+    return warning(CODE, "unreached-parameter", message, place, [use], carrier=Carrier(name, "attribute"))
+
+
+def _branch(branches: Branches, owner: Owner, name: str, leaves: set[int]) -> Finding | None:
     """A module that runs, and whose output no loss uses."""
-    found = unused(trace, name, {n for n in bare if _is_inside(trace, n, name)}, owner)
+    found = branches.unused(name, leaves)
     if found is None:
         return None
     made = quoted(owner.name, "the optimizer")

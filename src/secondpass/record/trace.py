@@ -47,6 +47,9 @@ class Owner:
     """Whether the optimizer was still there when the trace was taken: one that has done its work trains nothing any more."""
     requiring: tuple[int, ...] | None = None
     """Leaves that required a gradient when the trace was taken; None where nobody looked."""
+    kept_alike: tuple[int, ...] | None = None
+    """Those of `bare` whose values something else than its steps writes, or that began as a copy of another leaf's: a target
+    network, a running average. None where nobody looked."""
     idle: int | None = None
     """How many of its last steps came after passes that had filled none of its gradients; None where nobody looked."""
 
@@ -132,7 +135,7 @@ class Trace:
     rank: int | None = None
     """Which of several processes that train together this is; None where it is one by itself."""
     window: Stretch | None = None
-    """What ran in a few iterations all of whose passes were looked at, where some parameter never had a gradient."""
+    """What ran in a few iterations all of whose passes were looked at."""
     libraries: frozenset[str] = frozenset()
     """Modules in sight, by path, that hold other modules and whose class is a library's."""
 

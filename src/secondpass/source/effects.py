@@ -21,8 +21,9 @@ __all__ = [
     "EffectKind",
     "base_of",
     "clears_gradients",
-    "cut_kind",
+    "cut_of",
     "effects",
+    "is_number",
     "records_nothing",
     "root_of",
     "switches_recording",
@@ -40,8 +41,12 @@ _CUTS = {
 }  # fmt: skip
 _CUT_FUNCTIONS = {
     "tensor": "wrap", "as_tensor": "wrap", "from_numpy": "wrap", "FloatTensor": "wrap", "Tensor": "wrap",
-    "Variable": "wrap", "array": "numpy", "asarray": "numpy", "float": "item", "argmax": "argmax", "topk": "argmax",
+    "Variable": "wrap", "array": "numpy", "asarray": "numpy", "float": "item", "argmax": "argmax",
 }  # fmt: skip
+_PAIRS = {"max", "min", "sort", "topk", "median", "mode", "kthvalue"}
+"""Give values and, second, their indices."""
+_REDUCES = {"mean", "sum", "norm", "logsumexp", "prod", "var", "std"}
+_LOSSES = {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"}
 _STORES = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put", "push"}
 _EMPTIES = {"clear", "pop", "popleft", "popitem", "get", "remove"}
 _PASSES = {"backward", "manual_backward", "grad"}
@@ -50,6 +55,7 @@ _CLEARS = {"zero_grad"}
 _CACHES = {"cache", "lru_cache", "cached_property"}
 _SWITCHES = {"no_grad", "inference_mode", "set_grad_enabled"}
 _HARMLESS = {"requires_grad_", "retain_grad", "detach_", "share_memory_", "backward", "apply_"}
+_HOMES = {"torch", "F", "np", "numpy", "torch.nn.functional", "nn.functional", "functional"}
 _FUNCTION_HOMES = ("init", "functional")
 
 
@@ -104,8 +110,8 @@ def _of_call(call: ast.Call) -> Iterator[Effect]:
     name = method or (call.func.id if isinstance(call.func, ast.Name) else "")
     first = call.args[0] if call.args else None
     if method in _CUTS and owner is not None:
-        yield Effect("cut", _CUTS[method], owner, None, call)
-    elif name in _CUT_FUNCTIONS:
+        yield Effect("cut", _CUTS[method], first if ast.unparse(owner) in _HOMES else owner, None, call)
+    elif name in _CUT_FUNCTIONS and not (method and name == "float"):
         yield Effect("cut", _CUT_FUNCTIONS[name], first, None, call)
     if method in _STORES and first is not None:
         yield Effect("store", method, owner, call.args[-1], call)
@@ -165,20 +171,52 @@ def _of_gradient(node: ast.expr) -> bool:
 # -- questions that are asked often -------------------------------------------------------------------------------------------
 
 
-def cut_kind(node: ast.AST) -> str | None:
-    """The first cut that an expression makes in so many words, if it makes one."""
-    return next((kind for part in ast.walk(node) if (kind := cut_of(part)) is not None), None)
-
-
-def cut_of(node: ast.AST) -> str | None:
-    """The cut that a node makes itself, whatever is inside it."""
+def cut_of(node: ast.AST, pick: object = None) -> tuple[str, ast.expr | None] | None:
+    """The cut that a node makes itself, whatever is inside it, and what it cuts; `pick` says which part of its value is meant."""
     if isinstance(node, ast.Call):
-        return next((e.how for e in _of_call(node) if e.kind == "cut"), None)
+        found = next((e for e in _of_call(node) if e.kind == "cut"), None)
+        if (
+            found is None
+            and pick in (1, "indices")
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _PAIRS
+        ):
+            home = ast.unparse(node.func.value) in _HOMES
+            return "argmax", node.args[0] if home and node.args else node.func.value
+        return (found.how, found.target) if found is not None else None
+    if isinstance(node, ast.Attribute) and node.attr == "indices" and isinstance(node.value, ast.Call):
+        return cut_of(node.value, "indices")
     if isinstance(node, ast.Attribute) and node.attr == "data":
-        return "data"
+        return "data", node.value
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-        return "compare"
+        return "compare", node.left
     return None
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression makes one number of its values: `x.mean()`, `F.mse_loss(x, y)`, such numbers added up and scaled."""
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) or is_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    if not isinstance(node, ast.Call):
+        return False
+    name = (
+        node.func.attr
+        if isinstance(node.func, ast.Attribute)
+        else node.func.id
+        if isinstance(node.func, ast.Name)
+        else ""
+    )
+    if name in _REDUCES:
+        of_torch = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in _HOMES
+        return len(node.args) == of_torch and not any(k.arg in ("dim", "axis", "keepdim") for k in node.keywords)
+    if name in _LOSSES or name.endswith("_loss"):
+        return not any(
+            k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "none"
+            for k in node.keywords
+        )
+    return False
 
 
 def records_nothing(context: ast.expr) -> bool:

@@ -96,6 +96,10 @@ class Book:
         self.followed = [(leaves.number(p), weakref.ref(p)) for p in followed]
         self.bare = {leaves.number(p): weakref.ref(p) for p in parameters}
         """Those that have had no gradient at any step so far."""
+        self.first_values: dict[int, tuple[int, int | None]] = {}
+        """Of `bare` before the first step: version and digest."""
+        self.copies: set[int] = set()
+        """Of `bare`: those that had the values of another leaf then."""
         self.made_of: Used = {}
         self.state: dict[int, State] = {}
         self.naught: set[int] = set()
@@ -188,6 +192,28 @@ class Book:
             found = zlib.crc32(one.to_bytes(4, "little"), found)
         return found
 
+    def note_bare(self, others: list[torch.Tensor]) -> None:
+        """Notes the values of leaves without a gradient, and which of them are a copy of another leaf's."""
+        sizes = {p.shape for ref in self.bare.values() if (p := ref()) is not None}
+        alike = {(p.shape, _digest(p)): p for p in others if p.shape in sizes and p.grad is not None}
+        for number, ref in self.bare.items():
+            leaf = ref()
+            if leaf is not None:
+                digest = _digest(leaf)
+                self.first_values[number] = leaf._version, digest
+                if digest is not None and leaf.numel() > 1 and (leaf.shape, digest) in alike:
+                    self.copies.add(number)
+
+    def kept_alike(self) -> tuple[int, ...]:
+        """See `record.Owner`."""
+        found = []
+        for number, ref in list(self.bare.items()):
+            leaf, before = ref(), self.first_values.get(number)
+            if leaf is not None and before is not None:
+                if number in self.copies or before != (leaf._version, _digest(leaf)):
+                    found.append(number)
+        return tuple(found)
+
     def note_versions(self) -> None:
         self.versions = {n: leaf._version for n, leaf in self.live()}
 
@@ -256,15 +282,18 @@ class Gradients:
         """The books of all optimizers, those of the ones that are gone first."""
         return [*self._closed, *(book for _, book in list(self.by_identity.values()))]
 
+    def _all(self) -> list[torch.Tensor]:
+        """The leaves of all optimizers that are there."""
+        optimizers = [ref() for ref, _ in list(self.by_identity.values())]
+        return [p for o in optimizers if o is not None for group in o.param_groups for p in group["params"]]
+
     def bare(self) -> set[int]:
         """The leaves of an optimizer that have had no gradient at two of its steps or more."""
         return {n for book in self.books() if book.looked > 1 for n in list(book.bare)}
 
     def requiring(self) -> set[int]:
         """The leaves of the optimizers that are there, as far as they require a gradient now."""
-        optimizers = [ref() for ref, _ in list(self.by_identity.values())]
-        every = (p for o in optimizers if o is not None for group in o.param_groups for p in group["params"])
-        return {self._leaves.number(p) for p in every if p.requires_grad}
+        return {self._leaves.number(p) for p in self._all() if p.requires_grad}
 
     def _own(self) -> list[Book]:
         """The books of this thread. Its passes may fill the others' gradients too, so these are no longer known."""
@@ -316,6 +345,8 @@ class Gradients:
             leaf = ref()
             if leaf is None or leaf.grad is not None or not leaf.requires_grad:
                 del book.bare[number]
+        if book.looked == 1 and book.bare:
+            book.note_bare(self._all())
         cleared = book.compare()
         book.note_versions()
         # A gradient of unknown origin is one all the same: that of a pass which is under way, in whose hook the step is made.

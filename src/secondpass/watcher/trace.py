@@ -258,6 +258,7 @@ class _Builder:
                     book.first,
                     alive=id(book) in of,
                     requiring=requiring,
+                    kept_alike=book.kept_alike() if bare is not None else None,
                     idle=book.idle,
                 )
             )
@@ -442,7 +443,7 @@ class _Builder:
     def _window(self) -> Stretch | None:
         """A few iterations between passes that were all looked at. What the last ones may still walk is left out."""
         log = self.watcher.log
-        if log is None or self.graph is not None or not self.watcher.gradients.bare():
+        if log is None or self.graph is not None:
             return None
         here: list[PassNote] = []
         for note in self.notes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...record import Binding, Holding, Path, Place, Trace
-from ...source import Source, assigned, cut_kind, effects
+from ...source import Source, assigned, effects
 from .cut import Search
 from .executed import Run, calls_in, ran
 from .lines import sources_of
@@ -22,6 +22,7 @@ _GROWTHS = 5
 _GROWTHS_EACH = 3
 """How often in one stretch, where there are several."""
 _ENOUGH = 8
+_MANY = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,14 @@ class Growth:
 def growths(trace: Trace) -> Iterator[Growth]:
     """Everything that grew, often enough, without being emptied in between or walked by a later pass."""
     held: dict[tuple[str, bool], list[Holding]] = {}
+    walked = {n for p in trace.passes for n in p.walked or ()}
     for h in trace.holdings:
         held.setdefault((h.name, h.hooks is not None), []).append(h)
     for (_, hooked), seen in held.items():
         counts = [(h.when, (h.hooks or 0) if hooked else h.count) for h in seen]
-        if _grew(counts) and not _walked_later(trace, [(h.when, h.numbers) for h in seen]):
+        if (_grew(counts) or _whole_graphs(seen, walked)) and not _walked_later(
+            trace, [(h.when, h.numbers) for h in seen]
+        ):
             last = max(seen, key=lambda h: h.count)
             measured = next((h for h in reversed(seen) if h.nodes is not None), None)
             yield Growth(
@@ -103,6 +107,15 @@ def _grew(counts: list[tuple[int, int]]) -> bool:
         best, total = max(best, run), total + (after > before)
     # What is begun anew in every epoch shows by growing in each of them.
     return best >= _GROWTHS or (best >= _GROWTHS_EACH and total >= 2 * _GROWTHS)
+
+
+def _whole_graphs(seen: list[Holding], walked: set[int]) -> bool:
+    """Whether it grew to many tensors with nothing behind them that any pass has walked: those keep all that was saved, and
+    fewer of them are no window of a few values."""
+    last = seen[-1]
+    grown = sum(len(a.numbers) < len(b.numbers) for a, b in pairwise(seen))
+    shrunk = any(len(a.numbers) > len(b.numbers) for a, b in pairwise(seen))
+    return grown >= _GROWTHS_EACH and not shrunk and len(last.numbers) >= _MANY and walked.isdisjoint(last.numbers)
 
 
 def _walked_later(trace: Trace, seen: list[tuple[int, tuple[int, ...]]]) -> bool:
@@ -216,16 +229,7 @@ def _collected(runs: list[Run], walked: frozenset[int] | None) -> Iterator[Colle
 
 def _has_history(search: Search, one: Run) -> bool:
     put = _put(one.node)
-    if put is None or cut_kind(put[1]) is not None:
-        return False
-    if one.built_itself:
-        return True
-    for call in one.inner:
-        back = call.returned()
-        value = back.node.value if back is not None and isinstance(back.node, ast.Return) else None
-        if back is not None and value is not None and cut_kind(value) is None:
-            return back.built_itself or search.recorded_operand(value, back) is not None
-    return not one.inner and search.recorded_operand(put[1], one) is not None
+    return put is not None and search.has(put[1], one)
 
 
 def _put(stmt: ast.stmt) -> tuple[str, ast.expr, bool] | None:

@@ -2,30 +2,41 @@
 """Where history ended: following a loss without history back to the place that lost it.
 
 NOTE [ Finding a cut ]
-A statement that records no node although something that it reads has history is where history ended. For every statement
-that ran it is known whether nodes were recorded; so no value has to be looked at. From the loss back:
-1. The statement that assigned it recorded nodes of its own, or cuts in so many words (`.detach()`, `.item()`, `> 0.5`):
-   it is the cut, if what it reads was recorded.
-2. It called a function of the user's: go on at what that function returned.
-3. Otherwise go on at what it reads: locals, arguments (at the call), attributes (wherever they were assigned).
-4. Nothing on the way recorded anything: gradients were switched off around the forward (`no_grad`), or nothing in it
-   requires them (frozen, never a parameter).
+Of every statement that ran it is known whether nodes were recorded, so no value has to be looked at. Two questions are asked of
+an expression of such a statement, and each is answered by what the value was made of (`made.Values`):
+1. Has its value a history (`has`)? Where the value itself was seen when the pass failed, that is the answer. A cut in so many
+   words (`.detach()`, `> 0.5`) has none. What a function of the user's returned has what its `return` says. Otherwise it has
+   one if something that it reads has, and nodes were recorded in its statement.
+2. Where was it lost (`lost`), if it has none? A cut of something that has a history is the place. So is a statement that reads
+   something with a history and recorded nothing: gradients are switched off there, or the operation has none. Otherwise the
+   question goes on to whatever the value was made of.
+3. Nothing on the way has a history: gradients were switched off around the forward (`no_grad`), or nothing in it requires them
+   (frozen, never a parameter).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...record import Cut, Failure, Pass, Place, Trace
-from ...source import cut_kind, cut_of, effects, records_nothing, root_of
+from ...source import cut_of, effects, records_nothing, root_of
 from .executed import Run, ran
+from .made import EACH, Part, Picks, Values, element, is_chain, operands
 
-__all__ = ["Search", "find_cut"]
+__all__ = ["Search", "constant_terms", "find_cut"]
 
 _PARAMETERS = ("parameters", "named_parameters", "state_dict")
-_DEPTH = 200
+_DEPTH = 60
+_FLOW = 2000
+_SUMMED = 24
+_BY_MISTAKE = ("item", "numpy", "wrap", "no_grad")
+_PASSED_ON = frozenset(
+    "to cpu cuda float double half type type_as contiguous items values keys get pop popleft popitem requires_grad_ "
+    "squeeze view reshape flatten".split()
+)
+"""Methods that may hand a value on as it is, without a node."""
 
 
 @dataclass
@@ -34,6 +45,8 @@ class _Found:
     name: str
     at: Run | None
     place: Place | None = None
+    operand: ast.expr | None = None
+    """What is cut, of a cut in so many words."""
 
 
 def find_cut(trace: Trace, used: Pass) -> Cut | None:
@@ -46,263 +59,288 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
         switch = trace.switches[-1]
         return Cut(used.when, "no_grad", "", switch.place)
     runs = ran(trace)
-    last = _last(runs)
-    if last is None:
+    if not runs:
         return None
+    last = next((r for r in reversed(runs) if r.place == used.place), runs[-1])
     root = root_of(last.node)
     if root is None:
-        # A helper around backward: the loss came in as an argument further out.
-        return None
+        # A framework makes the pass: its loss is what it was given last.
+        back = next((r for r in reversed(runs) if isinstance(r.node, ast.Return) and r.call.caller is None), None)
+        if back is None or not isinstance(back.node, ast.Return) or back.node.value is None:
+            return None
+        root, last = back.node.value, back
     failure = next((f for f in trace.failures if f.when == used.when), None)
     search = Search(runs, last, failure)
     frozen = any(o.requiring is not None for o in trace.owners) and not any(o.requiring for o in trace.owners)
     found = search.frozen() if frozen else None
-    found = found or search.expression(root, last, 0) or search.never_recorded(root, last)
+    found = found or search.lost(root, last) or search.never_recorded(root, last)
     if found is None:
         return None
     place = found.place or (found.at.place if found.at is not None else None)
     return Cut(used.when, found.kind, found.name, place)
 
 
-def _last(runs: list[Run]) -> Run | None:
-    """The statement that was running at the end: the innermost one that had not ended."""
-    return runs[-1] if runs else None
+def constant_terms(trace: Trace) -> Iterator[Cut]:
+    """The places where terms of a loss, of which others are walked, lost their history.
+
+    A term that is a constant trains nothing. Whoever writes `.detach()` knows that; a number, or a function under `no_grad`, is
+    used by mistake. So it is where what was cut was recorded for no other pass."""
+    runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
+    walked = {n for p in trace.passes for n in p.walked or ()}
+    places = {p.place: p for p in trace.passes if p.kind == "backward" and not p.nested and p.outcome == "ok"}
+    search = Search(runs)
+    for one in {r.place: r for r in runs if r.place in places}.values():
+        root = root_of(one.node)
+        terms = list(search.terms(root, one)) if root is not None else []
+        if not any(search.has(*term) for term in terms):
+            continue
+        for term in terms:
+            found = search.lost_anew(*term) if not search.has(*term) else None
+            if found is None or found.at is None or found.place is None or found.kind not in _BY_MISTAKE:
+                continue
+            source = None
+            if found.operand is not None and cut_of(term[0]) is not None:  # nothing else was made of what was cut
+                made = search.values.made(found.operand, found.at, ()) or ()
+                source = next((m[1] for m in made), found.at)
+            if source is None or walked.isdisjoint(range(source.began, source.ended)):
+                whole = isinstance(term[1].node, ast.Assign) and term[1].node.value is term[0]
+                name = term[1].targets[0] if whole and len(term[1].targets) == 1 else found.name
+                yield Cut(places[one.place].when, found.kind, name, found.place)
 
 
 class Search:
     def __init__(self, runs: list[Run], last: Run | None = None, failure: Failure | None = None) -> None:
-        self.runs, self.last = runs, last
+        self.runs, self.last, self.values = runs, last, Values(runs)
         self.requires = failure.requires if failure is not None else {}
         self.trained = frozenset(failure.trained) if failure is not None else frozenset()
-        self.seen: set[tuple[int, str]] = set()
+        self._asked: set[tuple[int, int, Picks]] = set()
+        self._known: dict[tuple[int, int, Picks], bool] = {}
 
-    def expression(self, expr: ast.AST, at: Run, depth: int) -> _Found | None:
-        """Rule 3 for everything that an expression reads."""
-        if depth > _DEPTH:
+    # -- rule 2 ------------------------------------------------------------------------------------------------------------
+
+    def lost(self, expr: ast.expr, at: Run, picks: Picks = (), depth: int = 0) -> _Found | None:
+        """Where the value of an expression, or a part of it, lost its history."""
+        expr, picks = self.values.part(expr, picks)
+        key = (id(expr), id(at), picks)
+        if key in self._asked or depth > _DEPTH:
             return None
-        for name in _reads(expr):
-            found = self.name(name, at, depth + 1)
+        self._asked.add(key)
+        for call in reversed(self.values.called(expr, at)):
+            back = call.returned()
+            if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
+                found = self.lost(back.node.value, back, picks, depth + 1)
+                if found is not None:
+                    return found
+        if (cut := _cut(expr, picks)) is not None:
+            kind, operand = cut
+            operand = _before_conversion(operand, kind) if operand is not None else None
+            if operand is None:
+                return None
+            if self.has(operand, at):
+                return _Found(kind, self.shown(operand, at), at, replace(at.place, line=expr.lineno), operand)
+            return self.lost(operand, at, (), depth + 1)
+        made = self.values.made(expr, at, picks)
+        if made is not None:
+            return self._first(made, depth)
+        inner = operands(expr)
+        if not _holds(expr) and not at.built:
+            live = next((o for o in inner if self.has(o, at)), None)
+            if live is not None and (self.off(at) is not None or not _passes_on(expr)):
+                return self._here(live, at)
+        return self._first([(o, at, ()) for o in inner], depth)
+
+    def lost_anew(self, expr: ast.expr, at: Run, picks: Picks = ()) -> _Found | None:
+        """The same, whatever was asked before."""
+        self._asked.clear()
+        return self.lost(expr, at, picks)
+
+    def terms(self, expr: ast.expr, at: Run, picks: Picks = (), depth: int = 0) -> Iterator[Part]:
+        """What a sum is made of, through names, functions and containers."""
+        expr, picks = self.values.part(expr, picks)
+        further: list[Part] = []
+        if depth > _SUMMED:
+            pass
+        elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Sub)):
+            further = [(expr.left, at, ()), (expr.right, at, ())]
+        elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Mult, ast.Div)):
+            both = [o for o in (expr.left, expr.right) if not self._is_given(o, at)]
+            made = [o for o in both if self.has(o, at) or self.lost_anew(o, at) is not None]
+            further = [(made[0], at, ())] if len(made) == 1 else []
+        elif isinstance(expr, ast.UnaryOp):
+            further = [(expr.operand, at, ())]
+        elif picks[:1] == (EACH,) and isinstance(expr, (ast.Tuple, ast.List, ast.Dict)):
+            inside = expr.values if isinstance(expr, ast.Dict) else expr.elts
+            further = [(e, at, picks[1:]) for e in inside]
+        elif calls := self.values.called(expr, at):
+            backs = [b for call in calls if (b := call.returned()) is not None]
+            further = [(b.node.value, b, picks) for b in backs if isinstance(b.node, ast.Return) and b.node.value]
+        elif isinstance(expr, ast.Call) and ast.unparse(expr.func) == "sum" and expr.args:
+            further = [(part, where, way) for part, where, way in element(expr.args[0], at, ())]
+        else:
+            further = self.values.made(expr, at, picks) or []
+        if not further:
+            yield expr, at, picks
+        for part in further:
+            yield from self.terms(*part, depth + 1)
+
+    def _is_given(self, expr: ast.expr, at: Run, picks: Picks = ()) -> bool:
+        """Whether a value is nothing that the statements made: a setting, a weight."""
+        expr, picks = self.values.part(expr, picks)
+        if isinstance(expr, ast.Constant):
+            return True
+        if not is_chain(expr) and not isinstance(expr, ast.Subscript):
+            return False
+        made = self.values.made(expr, at, picks) if is_chain(expr) else [(o, at, ()) for o in operands(expr)[:1]]
+        return made is None or (bool(made) and all(self._is_given(*one) for one in made[:4] if one[0] is not expr))
+
+    def _first(self, parts: list[Part], depth: int) -> _Found | None:
+        for expr, at, picks in parts:
+            found = self.lost(expr, at, picks, depth + 1)
             if found is not None:
                 return found
         return None
 
-    def name(self, name: str, at: Run, depth: int) -> _Found | None:
-        key = (id(at), name)
-        if key in self.seen:
-            return None
-        self.seen.add(key)
-        made = self.definition(name, at)
-        if made is None:
-            return self.argument(name, at, depth)
-        return self.statement(made, name, depth)
+    def _here(self, operand: ast.expr, at: Run) -> _Found:
+        """What has a history is read, and nothing is recorded of it: recording is off, or the operation has no gradient."""
+        place = self.off(at)
+        if place is None:
+            return _Found("unknown", self.shown(operand, at), at)
+        return _Found("no_grad", next(iter(_given_to(at)), "") or self.shown(operand, at), at, place)
 
-    def definition(self, name: str, at: Run) -> Run | None:
-        """The statement that gave a name its value."""
-        body = at.call.body
-        for one in reversed(body[: body.index(at)] if at in body else body):
-            if name in one.targets or _put_into(one.node, name) is not None:
-                return one
-        outside = _enclosing(at)
-        if outside and "." not in name and name not in _parameters(at):
-            for one in reversed(self.runs):
-                if one.position < at.position and name in one.targets and _function(one) in outside:
-                    return one
-        if "." in name:
-            suffix = name[name.index(".") :]
-            for one in reversed(self.runs):
-                if one.position < at.position and any(t.endswith(suffix) for t in one.targets):
-                    return one
-        return None
+    def shown(self, operand: ast.expr, at: Run) -> str:
+        """What lost its history: the name that is cut; of a longer expression what it is given to, or else what it reads."""
+        if self._is_name(operand, at):
+            return ast.unparse(operand).removesuffix(".data")
+        own = _given_to(at, outside=False)
+        todo = [] if own else [operand]
+        while todo:
+            node = todo.pop(0)
+            if self._is_name(node, at):
+                return ast.unparse(node)
+            if not self.values.called(node, at):
+                todo += [o for o in operands(node) if self.has(o, at)]
+        return next(iter(own or _given_to(at)), "")
 
-    def argument(self, name: str, at: Run, depth: int) -> _Found | None:
-        """A parameter of a function: what the caller gave for it."""
-        caller = at.call.caller
-        if caller is None:
-            return None
-        function = at.source.function(at.place.line)
-        if isinstance(function, ast.Module):
-            return None
-        base, dot, rest = name.partition(".")
-        given = _given(function, caller, base)
-        if given is None:
-            return None
-        text = ast.unparse(given) + dot + rest
-        if isinstance(given, ast.Name) or dot:
-            return self.name(text, caller, depth + 1)
-        if caller.built and _has_calls(given):
-            return None
-        return self.expression(given, caller, depth + 1)
+    def _is_name(self, expr: ast.expr, at: Run) -> bool:
+        """Whether it is a name that is known outside its expression, or a part of one."""
+        while isinstance(expr, ast.Subscript):
+            expr = expr.value
+        root: ast.expr = expr
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return isinstance(root, ast.Name) and is_chain(expr) and not self.values.is_inner(root, at)
 
-    def statement(self, one: Run, name: str, depth: int) -> _Found | None:
-        """Rules 1 and 2."""
-        value = _put_into(one.node, name) or getattr(one.node, "value", None) or getattr(one.node, "iter", None)
-        if value is None:
-            return None
-        kind = cut_kind(value)
-        if kind in ("data", "detach") and _of_parameters(value):
-            return _Found(kind, name, one)
-        if one.built_itself:
-            return _Found(kind, name, one) if kind is not None else None
-        for call in reversed(one.inner):
-            back = call.returned()
-            if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
-                found = self.returned(back, name, depth)
-                if found is not None:
-                    return found
-        lost = self.recorded_operand(value, one)
-        if lost is not None:
-            return self.lost(kind, lost, one)
-        return self.expression(value, one, depth + 1)
+    # -- rule 1 ------------------------------------------------------------------------------------------------------------
 
-    def lost(self, kind: str | None, name: str, one: Run) -> _Found:
-        """What was recorded is read, and nothing is recorded of it: in so many words, or because recording is off."""
-        if kind is None:
-            around = switch_around(one)
-            if around is not None:
-                shown = one.targets[0] if one.targets else name
-                return _Found("no_grad", shown, one, Place(one.place.file, around, one.place.function))
-        return _Found(kind or "unknown", name.removesuffix(".data"), one)
+    def has(self, expr: ast.expr, at: Run, picks: Picks = (), depth: int = 0) -> bool:
+        """Whether the value of an expression, or a part of it, has a history."""
+        expr, picks = self.values.part(expr, picks)
+        key = (id(expr), id(at), picks)
+        if key not in self._known:
+            self._known[key] = False  # what is built from its own earlier value
+            self._known[key] = depth <= _DEPTH and self._has(expr, at, picks, depth + 1)
+        return self._known[key]
 
-    def returned(self, back: Run, name: str, depth: int) -> _Found | None:
-        value = back.node.value if isinstance(back.node, ast.Return) else None
-        if value is None:
-            return None
-        kind = cut_kind(value)
-        if back.built_itself:
-            return _Found(kind, name, back) if kind is not None else None
-        for call in reversed(back.inner):
-            inner = call.returned()
-            if inner is not None:
-                found = self.returned(inner, name, depth + 1)
-                if found is not None:
-                    return found
-        lost = self.recorded_operand(value, back)
-        if lost is not None:
-            return self.lost(kind, lost, back)
-        return self.expression(value, back, depth + 1)
-
-    def recorded_operand(self, value: ast.AST, at: Run, depth: int = 0) -> str | None:
-        """Something that an expression reads and whose own statement recorded nodes without cutting."""
-        for name in _reads(value):
-            if self.recorded(name, at, depth):
-                return name
-        return None
-
-    def recorded(self, name: str, at: Run, depth: int) -> bool:
-        if depth > 40:
+    def _has(self, expr: ast.expr, at: Run, picks: Picks, depth: int) -> bool:
+        called = self.values.called(expr, at)
+        if called:
+            backs = [b for call in called if (b := call.returned()) is not None and isinstance(b.node, ast.Return)]
+            return any(self.has(b.node.value, b, picks, depth) for b in backs if b.node.value is not None)  # type: ignore[attr-defined]
+        if _cut(expr, picks) is not None:
             return False
-        made = self.definition(name, at)
-        # In the function that was still running the values themselves were seen, if they are still the ones.
-        live = self.last if name in self.requires else None
-        if live is not None and at.call is live.call and made is self.definition(name, live):
-            return self.requires[name]
+        if is_chain(expr):
+            seen = self._seen(ast.unparse(expr), at) if not picks else None
+            if seen is not None:
+                return seen
+        made = self.values.made(expr, at, picks)
         if made is not None:
-            value = getattr(made.node, "value", None) or getattr(made.node, "iter", None)
-            if made.built:
-                return value is None or bool(made.inner) or self.flows(value, made, depth)
-            plain = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple)) and cut_kind(value) is None
-            return plain and value is not None and self.recorded_operand(value, made, depth + 1) is not None
-        caller = at.call.caller
-        function = at.source.function(at.place.line)
-        if caller is None or isinstance(function, ast.Module):
-            return False
-        given = _given(function, caller, name.partition(".")[0])
-        if given is None:
-            return False
-        if _has_calls(given):
-            before = caller.inner.index(at.call) if at.call in caller.inner else 0
-            earlier = caller.inner[before - 1].ended if before else caller.began
-            return at.call.began > earlier or any(c.ended > c.began for c in caller.inner[:before])
-        return self.recorded_operand(given, caller, depth + 1) is not None
-
-    def flows(self, value: ast.AST, at: Run, depth: int) -> bool:
-        """Whether history comes through an expression in whose statement nodes were recorded: past its cuts, if it has any."""
-        if cut_kind(value) is None:
+            return any(self.has(*one, depth) for one in made)
+        if is_chain(expr):  # nobody assigned it since: a parameter, or data
+            return at.built_itself and not at.source.is_imported(expr)
+        if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _PARAMETERS:
             return True
-        if isinstance(value, ast.Call):
-            if cut_of(value) is not None:
-                return False
-            if not at.source.is_imported(value.func):  # a module has parameters; a method belongs to a tensor
-                owner = value.func.value if isinstance(value.func, ast.Attribute) else None
-                if owner is None or isinstance(owner, (ast.Name, ast.Attribute)) or self.flows(owner, at, depth):
-                    return True
-            return any(
-                self.flows(a, at, depth) for a in (*value.args, *(k.value for k in value.keywords)) if _has_calls(a)
-            )
-        if isinstance(value, (ast.Attribute, ast.Compare)) and cut_of(value) is not None:
-            return False
-        if isinstance(value, (ast.Name, ast.Attribute)):
-            return self.recorded(ast.unparse(value), at, depth + 1)
-        return any(self.flows(part, at, depth) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
+        inner = operands(expr)
+        if _holds(expr) or not at.built_itself:
+            # Without a node it is handed on, or put into something.
+            return (_holds(expr) or _passes_on(expr)) and any(self.has(o, at, (), depth) for o in inner)
+        if any(self.has(o, at, (), depth) for o in inner):
+            return True
+        return isinstance(expr, ast.Call) and self._is_module(expr, at)
 
-    def never_recorded(self, root: ast.AST, at: Run) -> _Found | None:
-        """Rule 4: the forward that should have recorded something, and what kept it from doing so.
+    def _seen(self, name: str, at: Run) -> bool | None:
+        """In the function that was still running the values themselves were seen, if they are still the ones."""
+        if self.last is None or name not in self.requires or at.call is not self.last.call:
+            return None
+        return self.requires[name] if self.values.same(name, at, self.last) else None
+
+    def _is_module(self, call: ast.Call, at: Run) -> bool:
+        """Whether what is called may have parameters of its own: it was not imported, and no value of the statement's was cut
+        on the way in (then the nodes are those of what was cut)."""
+        if at.source.is_imported(call.func):
+            return False
+        if self.trained and self.known_as(ast.unparse(call.func), at) in self.trained:
+            return True
+        given = [*call.args, *(k.value for k in call.keywords)]
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is not None and not is_chain(owner) and ast.unparse(owner) != "super()":
+            return False  # a method of a value
+        if all(isinstance(g, (ast.Constant, ast.UnaryOp)) for g in given):
+            return False  # modules are given values: `x.pow(2)`, `x.abs()` are operations
+        return not any(_cut(n, ()) is not None for g in given for n in ast.walk(g) if isinstance(n, ast.expr))
+
+    # -- rule 3 ------------------------------------------------------------------------------------------------------------
+
+    def never_recorded(self, root: ast.expr, at: Run) -> _Found | None:
+        """The forward that should have recorded something, and what kept it from doing so.
 
         A target that is made without gradients is as it should be; so of several such blocks on the way to the loss it is
         the one that runs what is trained."""
         behind = list(self.behind(root, at))
-        off = [one for one in behind if switch_around(one) is not None and _computes(one)]
-        blocks = {(one.place.file, switch_around(one)) for one in off if self.runs_trained(one)}
+        off = [one for one in behind if self.off(one) is not None and _computes(one)]
+        blocks = {self.off(one) for one in off if self.runs_trained(one)}
         # What leaves the block is what goes on without history.
-        off = [one for one in off if (one.place.file, switch_around(one)) in blocks] or off
+        off = [one for one in off if self.off(one) in blocks] or off
         if not off:  # it came by a way that cannot be followed
-            others = [
-                r for r in reversed(self.runs) if r is not at and switch_around(r) is not None and r not in behind
-            ]
+            others = [r for r in reversed(self.runs) if r is not at and self.off(r) is not None and r not in behind]
             off = [one for one in others if _computes(one)]
         for one in off:
-            names = one.targets or [ast.unparse(e.target) for e in effects(one.node, "store") if e.target is not None]
-            caller = one.call.caller
-            if not names and isinstance(one.node, ast.Return) and caller is not None:
-                names = caller.targets
-            place = Place(one.place.file, switch_around(one) or one.place.line, one.place.function)
-            return _Found("no_grad", names[0] if names else "", one, place)
+            names = _given_to(one)
+            return _Found("no_grad", names[0] if names else "", one, self.off(one))
         frozen = self.frozen()
         if frozen is not None:
             return frozen
-        made = next((self.definition(n, at) for n in _reads(root) if self.definition(n, at) is not None), None)
-        return _Found("unknown", next(iter(_reads(root)), ""), made) if made is not None else None
+        made = next((m for m in self.values.made(root, at, ()) or ()), None)
+        return _Found("unknown", ast.unparse(root), made[1]) if made is not None else None
 
-    def given(self, name: str, at: Run) -> tuple[ast.expr, Run] | None:
-        """What the caller gave for a parameter of a function, and the statement that called it."""
-        function, caller = at.source.function(at.place.line), at.call.caller
-        if caller is None or isinstance(function, ast.Module):
-            return None
-        expr = _given(function, caller, name.partition(".")[0])
-        return (expr, caller) if expr is not None else None
-
-    def behind(self, root: ast.AST, at: Run) -> Iterator[Run]:
+    def behind(self, root: ast.expr, at: Run) -> Iterator[Run]:
         """The statements that an expression's value was made by, the nearest first."""
-        todo: list[tuple[ast.AST, Run]] = [(root, at)]
-        seen: set[int] = set()
-        while todo and len(seen) < _DEPTH:
-            expr, where = todo.pop(0)
-            for name in _reads(expr):
-                made = self.definition(name, where)
-                if made is None:
-                    given = self.given(name, where)
-                    todo += [given] if given is not None else []
-                    continue
-                if id(made) in seen:
-                    continue
-                seen.add(id(made))
-                yield made
-                value = (
-                    _put_into(made.node, name) or getattr(made.node, "value", None) or getattr(made.node, "iter", None)
-                )
-                if value is not None:
-                    todo.append((value, made))
-                backs = [back for call in made.inner if (back := call.returned()) is not None]
-                for back in backs:
-                    if id(back) not in seen and isinstance(back.node, ast.Return) and back.node.value is not None:
-                        seen.add(id(back))
-                        yield back
-                        todo.append((back.node.value, back))
-                        backs += [b for call in back.inner if (b := call.returned()) is not None]
+        seen: set[int] = {id(at)}
+        for _, where, _ in self.flow(root, at):
+            if id(where) not in seen:
+                seen.add(id(where))
+                yield where
+
+    def flow(self, root: ast.expr, at: Run) -> Iterator[Part]:
+        """The expressions that an expression's value was made by, the nearest first."""
+        todo: list[Part] = [(root, at, ())]
+        asked: set[tuple[int, int, Picks]] = set()
+        while todo and len(asked) < _FLOW:
+            expr, where, picks = todo.pop(0)
+            expr, picks = self.values.part(expr, picks)
+            if (id(expr), id(where), picks) in asked:
+                continue
+            asked.add((id(expr), id(where), picks))
+            yield expr, where, picks
+            for call in self.values.called(expr, where):
+                back = call.returned()
+                if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
+                    todo.append((back.node.value, back, picks))
+            made = self.values.made(expr, where, picks)
+            todo += made if made is not None else [(o, where, ()) for o in operands(expr)]
 
     def runs_trained(self, one: Run, depth: int = 0) -> bool:
         """Whether a statement, or a function that it calls, reads parameters that are trained."""
-        chains = [n for n in ast.walk(one.node) if isinstance(n, (ast.Name, ast.Attribute)) and _is_chain(n)]
+        chains = [n for n in ast.walk(one.node) if isinstance(n, (ast.Name, ast.Attribute)) and is_chain(n)]
         inside = {
             id(n.value) for n in chains if isinstance(n, ast.Attribute)
         }  # `self` holds all, `self.target` does not
@@ -313,12 +351,12 @@ class Search:
     def known_as(self, name: str, at: Run) -> str:
         """What a path of a function is called where the pass failed: arguments go by what the caller gave for them."""
         for _ in range(8):
-            function, caller = at.source.function(at.place.line), at.call.caller
-            if name in self.trained or caller is None or isinstance(function, ast.Module):
+            caller = at.call.caller
+            if name in self.trained or caller is None:
                 return name
             base, dot, rest = name.partition(".")
-            given = _given(function, caller, base) or _receiver(function, caller, base)
-            if given is None or not _is_chain(given):
+            given = self.values.given(base, at) or self.values.receiver(base, at)
+            if given is None or not is_chain(given):
                 return name
             name, at = ast.unparse(given) + dot + rest, caller
         return name
@@ -333,116 +371,88 @@ class Search:
                 return _Found("frozen", "", one)
         return None
 
+    def off(self, one: Run) -> Place | None:
+        """The line that switches recording off around a statement, or around a call that it is in."""
+        at: Run | None = None if one.built else one
+        while at is not None:
+            for stmt in reversed(at.source.path(at.place.line)):
+                if isinstance(stmt, (ast.With, ast.AsyncWith)):
+                    if any(self._switches(i.context_expr, at) for i in stmt.items):
+                        return replace(at.place, line=stmt.lineno)
+                if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    line = next((d.lineno for d in stmt.decorator_list if records_nothing(d)), None)
+                    if line is not None:
+                        return replace(at.place, line=line)
+                    break
+            at = at.call.caller
+        return None
 
-def _reads(expr: ast.AST) -> list[str]:
-    """The names and attribute chains that an expression reads, outermost first."""
-    found: list[str] = []
-    todo: list[ast.AST] = [expr]
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, ast.Name):
-            found.append(node.id)
-        elif isinstance(node, ast.Attribute) and _is_chain(node):
-            found.append(ast.unparse(node))
-            todo.append(node.value)
-        elif isinstance(node, ast.Call):
-            # The function itself is no operand; what a method is called on is.
-            if isinstance(node.func, ast.Attribute):
-                todo.append(node.func.value)
-            todo += [*node.args, *(k.value for k in node.keywords)]
-        else:
-            todo += list(ast.iter_child_nodes(node))
-    return list(dict.fromkeys(found))
-
-
-def _put_into(stmt: ast.stmt, name: str) -> ast.expr | None:
-    """What a statement puts into a container: `losses.append(loss)`."""
-    for effect in effects(stmt, "store"):
-        if effect.target is not None and ast.unparse(effect.target) == name:
-            return effect.value
-    return None
-
-
-def _of_parameters(expr: ast.AST) -> bool:
-    """Whether an expression goes over a module's parameters: they have no history, but are where it begins."""
-    calls = (n for n in ast.walk(expr) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
-    return any(c.func.attr in _PARAMETERS for c in calls if isinstance(c.func, ast.Attribute))
+    def _switches(self, context: ast.expr, one: Run, depth: int = 0) -> bool:
+        """Whether a block may have switched recording off: in so many words, by a value that says so, or in a function."""
+        if any(records_nothing(n) for n in ast.walk(context) if isinstance(n, ast.expr)):
+            return True
+        # Whatever it was given: nothing was recorded.
+        text = ast.unparse(context)
+        if "set_grad_enabled" in text and "(True" not in text:
+            return True
+        if isinstance(context, ast.Call):
+            name = ast.unparse(context.func).rpartition(".")[2]
+            for function in one.source.functions.get(name, ()):
+                blocks = (n for n in ast.walk(function) if isinstance(n, (ast.With, ast.AsyncWith)))
+                if any(records_nothing(i.context_expr) for b in blocks for i in b.items):
+                    return True
+        made = self.values.made(context, one, ()) if depth < 4 and is_chain(context) else None
+        return any(self._switches(e, r, depth + 1) for e, r, _ in made or ())
 
 
-def _is_chain(node: ast.AST) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
+def _cut(expr: ast.expr, picks: Picks) -> tuple[str, ast.expr | None] | None:
+    """The cut that an expression makes itself, and what of."""
+    return cut_of(expr, picks[0] if picks else None)
 
 
-def _has_calls(expr: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) for n in ast.walk(expr))
+def _before_conversion(operand: ast.expr, kind: str) -> ast.expr:
+    """What is turned into a number or an array: `.detach()` on the way there is only what NumPy asks for."""
+    at = operand
+    while kind in ("item", "numpy", "wrap") and isinstance(at, ast.Call) and isinstance(at.func, ast.Attribute):
+        if (cut := cut_of(at)) is not None and cut[0] == "detach" and cut[1] is not None:
+            return cut[1]
+        if at.func.attr not in _PASSED_ON:
+            break
+        at = at.func.value
+    return operand
+
+
+def _holds(expr: ast.expr) -> bool:
+    """Whether an expression puts values together as they are: a tuple, a list, a dictionary."""
+    return isinstance(
+        expr,
+        (
+            ast.Tuple, ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.IfExp,
+            ast.BoolOp, ast.Starred, ast.NamedExpr, ast.Await,
+        ),
+    )  # fmt: skip
+
+
+def _passes_on(expr: ast.expr) -> bool:
+    """Whether a call may hand on what it was given without recording anything: a record is made of it, or it stays as it is."""
+    if isinstance(expr, ast.Subscript):
+        return True
+    if not isinstance(expr, ast.Call):
+        return False
+    if isinstance(expr.func, ast.Attribute):
+        return expr.func.attr in _PASSED_ON or expr.func.attr[:1].isupper()
+    return True
+
+
+def _given_to(one: Run, *, outside: bool = True) -> list[str]:
+    """What a statement gives a value to; for a `return`, what its caller does."""
+    names = one.targets or [ast.unparse(e.target) for e in effects(one.node, "store") if e.target is not None]
+    caller = one.call.caller
+    if outside and not names and isinstance(one.node, ast.Return) and caller is not None:
+        return _given_to(caller)
+    return names
 
 
 def _computes(one: Run) -> bool:
     """Whether a statement itself, and not only what stands in its block, computes something."""
     return not hasattr(one.node, "body") and any(isinstance(n, (ast.Call, ast.BinOp)) for n in ast.walk(one.node))
-
-
-def _function(one: Run) -> ast.AST:
-    return one.source.function(one.place.line)
-
-
-def _parameters(one: Run) -> list[str]:
-    function = _function(one)
-    given = getattr(function, "args", None)
-    return [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)] if given is not None else []
-
-
-def _enclosing(one: Run) -> list[ast.AST]:
-    """The functions (and the module) that a statement's function stands in: what it reads may be theirs."""
-    path = [*one.source.path(one.place.line)]
-    functions = [n for n in path if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    return [*functions[:-1], one.source.tree] if functions else []
-
-
-def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: str) -> ast.expr | None:
-    """The expression that a caller gave for a parameter; modules pass theirs through `__call__`."""
-    parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    if name not in parameters and name not in [a.arg for a in function.args.kwonlyargs]:
-        return None
-    for call in (n for n in ast.walk(caller.node) if isinstance(n, ast.Call)):
-        called = ast.unparse(call.func).rpartition(".")[2]
-        if called != function.name and function.name not in ("forward", "__call__"):
-            continue
-        for keyword in call.keywords:
-            if keyword.arg == name:
-                return keyword.value
-        own = parameters[1:] if parameters[:1] in (["self"], ["cls"]) else parameters
-        if name in own and own.index(name) < len(call.args):
-            return call.args[own.index(name)]
-    return None
-
-
-def _receiver(function: ast.FunctionDef | ast.AsyncFunctionDef, caller: Run, name: str) -> ast.expr | None:
-    """What a method was called on; a module is called itself."""
-    first = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][:1]
-    if [name] != first:
-        return None
-    for call in (n for n in ast.walk(caller.node) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
-            return call.func.value
-    if function.name in ("forward", "__call__"):
-        chains = (n.func for n in ast.walk(caller.node) if isinstance(n, ast.Call) and _is_chain(n.func))
-        return next(chains, None)
-    return None
-
-
-def switch_around(one: Run) -> int | None:
-    """The line that switches recording off around a statement."""
-    for stmt in reversed(one.source.path(one.place.line)):
-        if isinstance(stmt, (ast.With, ast.AsyncWith)):
-            if any(records_nothing(i.context_expr) for i in stmt.items):
-                return stmt.lineno
-            # Whatever it was given: nothing was recorded.
-            text = [ast.unparse(i.context_expr) for i in stmt.items]
-            if any("set_grad_enabled" in t and "(True" not in t for t in text):
-                return stmt.lineno
-        if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return next((d.lineno for d in stmt.decorator_list if records_nothing(d)), None)
-    return None

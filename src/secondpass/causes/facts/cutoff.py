@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a module that runs is cut off from the loss, as far as the source shows it."""
+"""Where a module that runs is cut off from the loss, as far as the source shows it: for producers that know which lines ran, but
+not what each of them recorded (`unused` has the better answer)."""
 
 from __future__ import annotations
 
@@ -9,19 +10,27 @@ from ...record import Place, Trace
 from ...source import Source, names_in, records_nothing
 from .lines import sources_of
 
-__all__ = ["cut_in_source", "unrecorded_reads"]
+__all__ = ["cut_in_source"]
 
 _CUTS = ("detach", "data", "item", "numpy")
 _MAKING = ("__init__", "reset_parameters")
 _WRITING = ("copy_", "lerp_", "mul_", "add_", "sub_", "div_", "fill_", "zero_", "data", "clamp_", "normal_", "uniform_")
 
 
-def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
-    """A line that ran, calls a module and throws its history away."""
+def cut_in_source(trace: Trace, name: str, leaves: list[str]) -> tuple[Place | None, str]:
+    """A line that ran, calls a module (or reads one of its parameters) and throws its history away."""
     if not name or trace.called is None:
         return None, ""
+    place, kind = _called(trace, name)
+    if place is None:
+        place = next((at for leaf in leaves if (at := _unrecorded_reads(trace, leaf))), None)
+        kind = "parameter" if place is not None else ""
+    return place, kind
+
+
+def _called(trace: Trace, name: str) -> tuple[Place | None, str]:
     attribute = name.rpartition(".")[2]
-    ran = {(p.file, p.line): p for p in trace.called}
+    ran = {(p.file, p.line): p for p in trace.called or ()}
     for file, tree in sources_of(trace):
         for node in ast.walk(tree.tree):
             if isinstance(node, ast.Attribute) and node.attr == "data":
@@ -59,7 +68,7 @@ def cut_in_source(trace: Trace, name: str) -> tuple[Place | None, str]:
     return _checkpointed(trace, name)
 
 
-def unrecorded_reads(trace: Trace, leaf: str) -> Place | None:
+def _unrecorded_reads(trace: Trace, leaf: str) -> Place | None:
     """Where a parameter is read, if that is under `no_grad` wherever it is read; one that is also written by hand is
     kept out of the gradients' way on purpose."""
     attribute = leaf.rpartition(".")[2]

@@ -21,12 +21,12 @@ class Run:
     place: Place
     node: ast.stmt
     source: Source
-    call: Call
+    call: Call = field(repr=False)
     began: int
     """The number that the next node had when it began."""
     ended: int
     position: int
-    inner: list[Call] = field(default_factory=list)
+    inner: list[Call] = field(default_factory=list, repr=False)
     """The user's functions that it called."""
 
     @property

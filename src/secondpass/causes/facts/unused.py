@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program computes with gradients switched on and no pass walks.
+"""What becomes of the output of a module whose parameters never get a gradient.
 
 NOTE [ A branch that no loss uses ]
-Parameters that never get a gradient may be meant to (an option that is off). They are not when the program runs them, and
-records what it computes: then somebody wanted to use it. That they ran shows in one of two ways.
-1. A name that was there when a pass began led to one number (a loss) with these parameters behind it, and the pass did not
-   walk there.
-2. A statement that reads their module recorded nodes that none of the passes walked, and it, or another one after it, goes on
-   with what the module made; or what it made in another turn of the same loop was used.
-An output that is left lying as it comes (a value head while only the policy is trained) is no loss that was forgotten. What
-a library's own module computes on the side (an unused pooler) is its business: see `Trace.libraries`.
+Parameters that never get a gradient may be meant to (an option that is off). They are not when the program runs them; what ran
+in a few iterations, and which nodes the passes walked, is known (`Trace.window`). Two things may have happened to the output.
+1. The loss is made of it, but past a cut (`detach`, `no_grad`, `argmax`): that is the place.
+2. No loss is made of it, although somebody wanted one to be. That shows in one of these ways: a name that was there when a pass
+   began led to one number with these parameters behind it; a statement makes one number of it (a loss); it is computed and
+   nobody takes it; it is given a name that nobody reads.
+An output that is left lying as it comes (a pooler, a value head while only the policy is trained) is no loss that was forgotten.
+Nor is one of several losses of which now this one, now that one is sent through. What a library's own module computes on the
+side is its business: see `Trace.libraries`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,27 @@ import ast
 from dataclasses import dataclass, replace
 
 from ...record import Binding, Loop, Owner, Place, Trace
-from ...source import assigned, root_of
+from ...source import assigned, cut_of, heads, is_number, names_in, root_of
 from .cut import Search
+from .cutoff import cut_in_source
 from .executed import Run, ran
 from .lines import sources_of
+from .made import Part, is_chain
 
-__all__ = ["Unused", "behind", "since", "unused"]
+__all__ = ["Branches", "CutOff", "Unused", "behind", "never_read", "since"]
 
 _LAST = 200
 """How many statements, from the end, are asked: some iterations of most programs."""
+_PASSES = 3
+_DYNAMIC = frozenset("getattr children modules named_children named_modules _modules __dict__ vars".split())
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """Where an output is cut off from the loss."""
+
+    kind: str
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -40,47 +53,201 @@ class Unused:
     """The statement in which the branch is missing."""
 
 
-def unused(trace: Trace, module: str, leaves: set[int], owner: Owner) -> Unused | None:
-    """Where the output of a module with these leaves of an optimizer ends."""
-    runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
-    first = since(trace, owner)
-    held = [b for b in trace.bindings if b.single and leaves & set(b.leaves) and _is_late(trace, b.number, first)]
-    if held and _is_option(trace, held):
-        return None
-    if held:
-        last = max(held, key=lambda b: (b.when, b.number))
-        at = next((b for b in reversed(held) if b.name == last.name and _recorded(runs, b.number)), last)
-        end, name = _recorded(runs, at.number), last.name
-        if end is None:
-            built = trace.nodes[last.number].place if last.number in trace.nodes else None
-            return Unused(name, built, _summed(trace, last.number, built, next(reversed(_passed(trace, owner)), None)))
-    else:
-        end, name = _last_of(trace, runs, module), ""
-        if end is None:
-            return _dropped(trace, leaves, first) if trace.window is None else None
-    return Unused(name, end.place, _missing(trace, runs, owner, end))
+class Branches:
+    """What an optimizer's modules compute in the statements of a trace's window."""
 
+    def __init__(self, trace: Trace, owner: Owner) -> None:
+        self.trace, self.owner = trace, owner
+        self.runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
+        self.search = Search(self.runs)
+        names = [trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes]
+        parts = [name.split(".") for name in names]
+        self.search.trained = frozenset(".".join(p[:k]) for p in parts for k in range(1, len(p) + 1))
+        places = set(_passed(trace, owner) or [p.place for p in trace.passes if p.place and p.kind == "backward"])
+        self.passes = [r for r in self.runs if r.place in places and root_of(r.node) is not None]
 
-def _is_option(trace: Trace, held: list[Binding]) -> bool:
-    """Whether a line that did not run reads the branch: a loss that a setting adds is not one that was forgotten."""
-    if trace.called is None or trace.window is not None:
-        return False  # `called` is all that ran where no statement was watched by itself
-    there = {(p.file, p.line) for p in trace.called}
-    places = {p for b in held if b.number in trace.nodes and (p := trace.nodes[b.number].place) is not None}
-    for file, tree in sources_of(trace):
-        made = [tree.statement(p.line) for p in places if p.file == file]
-        names = {b.name for b in held} | {ast.unparse(t) for s in made if s is not None for t in assigned(s)}
-        for stmt in tree.statements:
-            if hasattr(stmt, "body") or (file, stmt.lineno) in there:
+    def cut_off(self, module: str) -> CutOff | None:
+        """Rule 1."""
+        if self.trace.window is None:
+            leaves = sorted(p for p in self.search.trained if p.startswith(module))
+            place, kind = cut_in_source(self.trace, module, leaves)
+            return CutOff(kind, place) if place is not None else None
+        found: dict[CutOff, bool] = {}
+        for one in self._last_passes():
+            root = root_of(one.node)
+            for expr, at, picks in self.search.flow(root, one) if root is not None else ():
+                if self._is_run(expr, at, module) and (place := self.search.off(at)) is not None:
+                    return CutOff("no_grad", place)
+                if self._is_checkpointed(expr, at, module):
+                    return CutOff("checkpoint", at.place)
+                cut = cut_of(expr, picks[0] if picks else None)
+                if cut is None or cut[1] is None or found.get(CutOff(cut[0], at.place)):
+                    continue
+                if any(self._is_run(e, r, module) for e, r, _ in self.search.flow(cut[1], at)):
+                    found[CutOff(cut[0], at.place)] = self.search.has(cut[1], at)
+        # The one that cuts what still had a history; later ones had nothing left to cut.
+        return max(found, key=lambda cut: found[cut]) if found else None
+
+    def unused(self, module: str, leaves: set[int]) -> Unused | None:
+        """Rule 2, for a module with these leaves of the optimizer."""
+        trace, first = self.trace, since(self.trace, self.owner)
+        held = [b for b in trace.bindings if b.single and leaves & set(b.leaves) and _is_late(trace, b.number, first)]
+        held = [b for b in held if not self._is_choice(b)]
+        if held and _is_option(trace, held):
+            return None
+        if held:
+            last = max(held, key=lambda b: (b.when, b.number))
+            at = next((b for b in reversed(held) if b.name == last.name and self._recorded(b.number)), last)
+            end, name = self._recorded(at.number), last.name
+            if end is None:
+                built = trace.nodes[last.number].place if last.number in trace.nodes else None
+                passed = next(reversed(_passed(trace, self.owner)), None)
+                return Unused(name, built, _summed(trace, last.number, built, passed))
+        else:
+            end, name = self._end(module), ""
+            if end is None:
+                return _dropped(trace, leaves, first) if trace.window is None else None
+        return Unused(name, end.place, self._missing(end, name))
+
+    # -- what runs ---------------------------------------------------------------------------------------------------------
+
+    def _last_passes(self) -> list[Run]:
+        return list({r.place: r for r in self.passes}.values())[-_PASSES:]
+
+    def _is_run(self, expr: ast.expr, at: Run, module: str) -> bool:
+        """Whether an expression calls a module, or a part of it, or reads the parameter."""
+        if isinstance(expr, ast.Call):
+            # `self.encoder.forward(x)`, `self.head.score(x)`: a method of it
+            owner = expr.func.value if isinstance(expr.func, ast.Attribute) else None
+            return self._leads(expr.func, at, module) or (
+                owner is not None and is_chain(owner) and self._leads(owner, at, module)
+            )
+        return is_chain(expr) and self._leads(expr, at, module, whole=False)
+
+    def _leads(self, expr: ast.expr, at: Run, module: str, *, whole: bool = True) -> bool:
+        known = self.search.trained
+        parts: list[Part] = [(expr, at, ())]
+        inner, picks = self.search.values.part(expr, ())
+        if not is_chain(expr) or (isinstance(expr, ast.Name) and expr.id not in known):
+            parts = self.search.values.made(inner, at, picks) or [(inner, at, picks)]
+        for one, where, way in parts:
+            if not is_chain(one):
                 continue
-            if any(isinstance(n, ast.expr) and ast.unparse(n) in names for n in ast.walk(stmt)):
-                return True
-    return False
+            path = self.search.known_as(ast.unparse(one), where)
+            if path in known:
+                if path == module or path.startswith(module + "."):
+                    return True
+                if way and module.startswith(path + "."):
+                    element = module[len(path) + 1 :].partition(".")[0]
+                    return type(way[0]) is not int or str(way[0]) == element
+            elif whole and isinstance(one, ast.Attribute) and not any(k.startswith(path) for k in known):
+                # By what name the object goes here cannot be told: it is of the module's name at least.
+                return one.attr == next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
+        return False
+
+    def _is_checkpointed(self, expr: ast.expr, at: Run, module: str) -> bool:
+        """A reentrant checkpoint that runs a module: where none of its inputs needs a gradient, it records nothing."""
+        if not isinstance(expr, ast.Call) or not expr.args:
+            return False
+        if ast.unparse(expr.func).rpartition(".")[2] not in ("checkpoint", "checkpoint_sequential"):
+            return False
+        reentrant = next((k.value for k in expr.keywords if k.arg == "use_reentrant"), None)
+        if not isinstance(reentrant, ast.Constant) or not reentrant.value:
+            return False
+        inside = (r for call in at.inner for r in call.body)
+        return self._leads(expr.args[0], at, module) or any(
+            self._is_run(n, r, module) for r in inside for n in ast.walk(r.node) if isinstance(n, ast.Call)
+        )
+
+    # -- where a branch ends -----------------------------------------------------------------------------------------------
+
+    def _is_choice(self, held: Binding) -> bool:
+        """Whether it lies among others of which some passes walk one and some another: each may have its turn."""
+        above = held.path.parent
+        if above is None:
+            return False
+        beside: dict[str, set[bool]] = {}
+        for b in self.trace.bindings:
+            one = self.trace.at(b.when) if b.path.parent == above and b.name != held.name else None
+            if one is not None and one.walked is not None:
+                beside.setdefault(b.name, set()).add(b.number in one.walked)
+        return any(len(ways) == 2 for ways in beside.values())
+
+    def _recorded(self, number: int) -> Run | None:
+        """The statement that recorded a node: the innermost one."""
+        runs = (r for r in reversed(self.runs) if r.began <= number < r.ended)
+        return next((r for r in runs if number in _own(r)), None)
+
+    def _end(self, module: str) -> Run | None:
+        """The last statement on the way from a module that recorded what no pass walked and should have been used."""
+        walked = {n for p in self.trace.passes for n in p.walked or ()}
+        plain = [r for r in self.runs if r.built and not hasattr(r.node, "body")]
+        aside = [r for r in plain if any(n not in walked for n in range(r.began, r.ended))][-_LAST:]
+        for first in (r for r in reversed(aside) if self._runs_in(r, module)):
+            after = [r for r in aside if r.position > first.position]
+            on = [r for r in after if any(first in self.search.behind(v, r) for v in _values(r))]
+            for one in (*reversed(on), first):
+                for value in _values(one):
+                    if (is_number(value) or self._is_loss(value, one)) and self._comes_from(value, one, module):
+                        return one
+                if isinstance(one.node, ast.Expr) and self._is_run(one.node.value, one, module):
+                    return one
+                if _is_dead(one):
+                    return one
+        return None
+
+    def _comes_from(self, value: ast.expr, at: Run, module: str) -> bool:
+        return any(self._is_run(e, r, module) for e, r, _ in self.search.flow(value, at))
+
+    def _runs_in(self, one: Run, module: str) -> bool:
+        return any(self._is_run(n, one, module) for n in ast.walk(one.node) if isinstance(n, ast.expr))
+
+    def _is_loss(self, value: ast.expr, at: Run) -> bool:
+        """Whether what is called was made as a criterion: `nn.CrossEntropyLoss()`."""
+        if not isinstance(value, ast.Call) or not is_chain(value.func):
+            return False
+        made = self.search.values.made(value.func, at, ()) or ()
+        calls = [e.func for e, _, _ in made if isinstance(e, ast.Call)]
+        return any(ast.unparse(f).endswith("Loss") for f in calls)
+
+    def _missing(self, end: Run, name: str) -> Place | None:
+        """The statement that makes the loss without the branch: the first one behind the branch's end, in its function or in
+        those that called it, that the loss comes from; at the latest the pass."""
+        for one in self.passes:
+            root = root_of(one.node) if one.position > end.position else None
+            if root is None:
+                continue
+            made = {id(r) for r in self.search.behind(root, one)}
+            at: Run | None = end
+            if any("." in t for t in end.targets):
+                at = end.call.caller  # an attribute is there for those who called
+            while at is not None:
+                body = at.call.body
+                found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
+                if found:
+                    return next((r for r in found if _only_passes_on(r.node)), found[0]).place
+                at = at.call.caller
+            return one.place
+        passes = _passed(self.trace, self.owner)
+        return passes[-1] if passes else None
 
 
-def _recorded(runs: list[Run], number: int) -> Run | None:
-    """The statement that recorded a node: the innermost one."""
-    return next((r for r in reversed(runs) if r.began <= number < r.ended and number in _own(r)), None)
+def never_read(trace: Trace, module: str) -> Place | None:
+    """Where a module of the user's is made, if no line of the program reads it: nothing can ever run it."""
+    attribute = module.rpartition(".")[2]
+    places: list[Place] = []
+    for file, tree in sources_of(trace):
+        names = list[str]()
+        for node in ast.walk(tree.tree):
+            name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+            names.append(name)
+            if isinstance(node, ast.Attribute) and name == attribute and isinstance(node.ctx, ast.Store):
+                places.append(Place(file, node.lineno, tree.function_name(node.lineno)))
+            elif name == attribute or (isinstance(node, ast.Constant) and node.value == attribute):
+                return None
+        if any(p.file == file for p in places) and not _DYNAMIC.isdisjoint(names):
+            return None  # it may be found by going over all that the module has
+    return places[0] if len(places) == 1 else None
 
 
 def _own(one: Run) -> set[int]:
@@ -88,41 +255,33 @@ def _own(one: Run) -> set[int]:
     return set(range(one.began, one.ended)).difference(*(range(c.began, c.ended) for c in one.inner))
 
 
-def _words(node: ast.AST) -> set[str]:
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+def _values(one: Run) -> list[ast.expr]:
+    """What a statement makes: of several together, each."""
+    value = getattr(one.node, "value", None)
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return value.elts
+    if isinstance(value, ast.Dict):
+        return value.values
+    return [value] if isinstance(value, ast.expr) else []
 
 
-def _last_of(trace: Trace, runs: list[Run], module: str) -> Run | None:
-    """The last statement on the way from a module that recorded what no pass walked."""
-    walked = {n for p in trace.passes for n in p.walked or ()}
-    aside = [r for r in runs if not hasattr(r.node, "body") and any(n not in walked for n in _own(r))][-_LAST:]
-    word = next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
-    search = Search(runs)
-    for first in (r for r in reversed(aside) if word in _words(r.node)):
-        for one in reversed(aside):
-            value = getattr(one.node, "value", None)
-            if one.position > first.position and value is not None and first in search.behind(value, one):
-                return one
-        if _goes_on(first.node, word):
-            return first
-    return None
-
-
-def _goes_on(node: ast.AST, word: str) -> bool:
-    """Whether a statement computes something with what it gets from calling a module: `cross_entropy(head(x), y)`."""
-    for outer in ast.walk(node):
-        given = (
-            outer.args
-            if isinstance(outer, ast.Call)
-            else [outer.left, outer.right]
-            if isinstance(outer, ast.BinOp)
-            else []
-        )
-        called = (n.func for part in given for n in ast.walk(part) if isinstance(n, ast.Call))
-        if any(isinstance(f, (ast.Name, ast.Attribute)) and ast.unparse(f).rpartition(".")[2] == word for f in called):
-            return True
-    return False
+def _is_dead(one: Run) -> bool:
+    """Whether a statement gives a value to one name, and nobody reads it before the name is given another (or at all)."""
+    node = one.node
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return False
+    function, name = one.source.function(one.place.line), node.targets[0].id
+    body = one.call.body
+    for later in body[body.index(one) + 1 :]:
+        if any(name in names_in(head) for head in heads(later.node) if not isinstance(head, ast.Assign)):
+            return False
+        if isinstance(later.node, ast.Assign):
+            if name in names_in(later.node.value):
+                return False
+            if name in later.targets:
+                return True
+    names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return not isinstance(function, ast.Module) and not any(n.id == name for n in names)
 
 
 def _passed(trace: Trace, owner: Owner) -> list[Place]:
@@ -190,24 +349,21 @@ def _scope(place: Place) -> tuple[str, str]:
     return place.file, place.function
 
 
-def _missing(trace: Trace, runs: list[Run], owner: Owner, end: Run) -> Place | None:
-    """The statement that makes the loss without the branch: the first one behind the branch's end, in its function or in
-    those that called it, that the loss comes from; at the latest the pass."""
-    passes = _passed(trace, owner)
-    for one in runs:
-        root = root_of(one.node) if one.position > end.position and one.place in passes else None
-        if root is None:
-            continue
-        made = {id(r) for r in Search(runs).behind(root, one)}
-        at: Run | None = end
-        while at is not None:
-            body = at.call.body
-            found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
-            if found:
-                return next((r for r in found if _only_passes_on(r.node)), found[0]).place
-            at = at.call.caller
-        return one.place
-    return passes[-1] if passes else None
+def _is_option(trace: Trace, held: list[Binding]) -> bool:
+    """Whether a line that did not run reads the branch: a loss that a setting adds is not one that was forgotten."""
+    if trace.called is None or trace.window is not None:
+        return False  # `called` is all that ran where no statement was watched by itself
+    there = {(p.file, p.line) for p in trace.called}
+    places = {p for b in held if b.number in trace.nodes and (p := trace.nodes[b.number].place) is not None}
+    for file, tree in sources_of(trace):
+        made = [tree.statement(p.line) for p in places if p.file == file]
+        names = {b.name for b in held} | {ast.unparse(t) for s in made if s is not None for t in assigned(s)}
+        for stmt in tree.statements:
+            if hasattr(stmt, "body") or (file, stmt.lineno) in there:
+                continue
+            if any(isinstance(n, ast.expr) and ast.unparse(n) in names for n in ast.walk(stmt)):
+                return True
+    return False
 
 
 def _only_passes_on(node: ast.stmt) -> bool:

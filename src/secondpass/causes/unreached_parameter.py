@@ -104,8 +104,8 @@ def diagnose(trace: Trace) -> list[Finding]:
             found.append(_left(trace, owner, now))
             continue
         # Those that a pass reached had a gradient that was cleared again: another cause.
-        bare = set(owner.bare or ()) - _reached(trace, owner.first) - set(owner.kept_alike or ())
-        if owner.steps < _STEPS or not bare:
+        bare = set(owner.bare or ()) - _reached(trace, owner.first)
+        if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
             continue
         strangers = _strangers(trace)
         orphans = trace.held is not None and bare - trace.held
@@ -253,6 +253,8 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     branches = Branches(trace, owner)
     for name in sorted(modules):
         inside = {n for n in bare if n in trace.nodes and _is_below(trace.nodes[n].leaf or "", name)}
+        if inside & set(owner.kept_alike or ()):
+            continue  # a copy of another network: it is not to be trained
         cut, finding = branches.cut_off(name), None
         if cut is None and name.rpartition(".")[0] not in trace.libraries:
             finding = _branch(branches, owner, name, inside) or _idle(trace, owner, name)

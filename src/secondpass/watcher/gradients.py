@@ -85,6 +85,12 @@ def _digest(tensor: torch.Tensor) -> int | None:
     return None if values is None else zlib.crc32(values)
 
 
+def _is_constant(tensor: torch.Tensor) -> bool:
+    """Whether all values (of a sample) are one and the same, as those of many layers are at first."""
+    values, size = _bytes(tensor, _SAMPLE) or b"", tensor.element_size()
+    return values == values[:size] * (len(values) // size)
+
+
 class Book:
     """What is known of one optimizer, or (without one) of leaves that the user's own code moves."""
 
@@ -195,13 +201,13 @@ class Book:
     def note_bare(self, others: list[torch.Tensor]) -> None:
         """Notes the values of leaves without a gradient, and which of them are a copy of another leaf's."""
         sizes = {p.shape for ref in self.bare.values() if (p := ref()) is not None}
-        alike = {(p.shape, _digest(p)): p for p in others if p.shape in sizes and p.grad is not None}
+        alike = {(p.shape, _digest(p)) for p in others if p.shape in sizes}
         for number, ref in self.bare.items():
             leaf = ref()
             if leaf is not None:
                 digest = _digest(leaf)
                 self.first_values[number] = leaf._version, digest
-                if digest is not None and leaf.numel() > 1 and (leaf.shape, digest) in alike:
+                if digest is not None and (leaf.shape, digest) in alike and not _is_constant(leaf):
                     self.copies.add(number)
 
     def kept_alike(self) -> tuple[int, ...]:
@@ -282,9 +288,9 @@ class Gradients:
         """The books of all optimizers, those of the ones that are gone first."""
         return [*self._closed, *(book for _, book in list(self.by_identity.values()))]
 
-    def _all(self) -> list[torch.Tensor]:
-        """The leaves of all optimizers that are there."""
-        optimizers = [ref() for ref, _ in list(self.by_identity.values())]
+    def _all(self, only: Book | None = None) -> list[torch.Tensor]:
+        """The leaves of the optimizers that are there, or of one of them."""
+        optimizers = [ref() for ref, book in list(self.by_identity.values()) if only is None or book is only]
         return [p for o in optimizers if o is not None for group in o.param_groups for p in group["params"]]
 
     def bare(self) -> set[int]:
@@ -346,7 +352,7 @@ class Gradients:
             if leaf is None or leaf.grad is not None or not leaf.requires_grad:
                 del book.bare[number]
         if book.looked == 1 and book.bare:
-            book.note_bare(self._all())
+            book.note_bare([p for p in self._all(book) if p.grad is not None])
         cleared = book.compare()
         book.note_versions()
         # A gradient of unknown origin is one all the same: that of a pass which is under way, in whose hook the step is made.

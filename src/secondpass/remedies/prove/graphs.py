@@ -140,7 +140,8 @@ def _cut_alike(before: Run, after: Run) -> str:
             if _leaves(failing, player) - _leaves(now, player):
                 return f"pass {k + 1} would not reach all parameters of optimizer {int(player) + 1} any more"
             more = Counter(now["whole"].get(player, {})) - Counter(same["whole"].get(player, {}))
-            if player in players[last] and stale and not stale - more:
+            old = Counter(failing["old"].get(player, {}))
+            if player in players[last] and old and not old - more:
                 return f"pass {k + 1} would train through what is a constant for the later ones"
     return ""
 

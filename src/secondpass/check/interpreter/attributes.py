@@ -14,7 +14,7 @@ from .loops import iterate
 from .machine import Machine, Raised
 from .names import module_attribute
 from .skipped_turns import counted
-from .values import Bound, Class, External, Function, Module, Native, Object, Stream, Super, Tensor, Unknown
+from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
 
@@ -109,6 +109,9 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
         return m.call(fallback[0], [owner, name], {})
+    if isinstance(items, (List, Dict)) and owner.cls.module is None:
+        # A method that a program has given to the library's own class: it may put anything in there.
+        owner.loose = items.loose = True
     # An attribute that is set where we cannot see it: the same unknown value every time.
     made = owner.attrs[name] = Unknown()
     return made

@@ -13,7 +13,7 @@ from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
 from .modules import is_module, make_parameter
-from .tensors import apply_row, operate, operate_in_place
+from .tensors import apply_row, opaque, operate, operate_in_place
 
 __all__: list[str] = []
 
@@ -243,6 +243,8 @@ def _container(name: str, forward: Callable[..., Any] | None, named: bool = Fals
 def _in_turn(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     owner, value = args[0], args[1] if len(args) > 1 else Unknown()
     items = owner.hidden.get("items") or [v for v in owner.attrs.values() if is_module(v)]
+    if not items and owner.loose:
+        return Unknown(node=opaque(m, [value]))
     for item in items:
         value = m.call(item, [value], {})
     return value if not getattr(items, "loose", False) or isinstance(value, (Tensor, Unknown)) else Unknown()

@@ -12,6 +12,8 @@ import numpy
 import torch
 from torch import nn
 
+from secondpass.keeper.tree import tensors
+
 POLICIES: dict[str, dict[str, Any]] = {
     "retain": {"policy": "retain"},
     "recompute": {"policy": "recompute"},
@@ -26,7 +28,10 @@ def seed(number: int) -> None:
 
 
 def losses_of(out: Any) -> list[torch.Tensor]:
-    """What a program may want of one output of a library's model: its own loss, and others of its logits."""
+    """What a program may want of one output of a library's model: its own loss, and others of its logits, if it has any."""
+    if "logits" not in out or "loss" not in out:
+        parts = [part for part in tensors(out, objects=True) if part.grad_fn is not None]
+        return [torch.stack([part.pow(2).mean() for part in parts]).sum(), parts[0].mean(), parts[-1].sin().sum()]
     logits = out["logits"].float()
     return [out["loss"], logits.pow(2).mean(), torch.sigmoid(logits[..., :2]).sum()]
 

@@ -111,7 +111,7 @@ def test_blocks_in_blocks():
 def test_a_plan_before_the_first_pass():
     model, _ = two_models()
     kept = secondpass.keep(model, budget="60% of full")
-    with pytest.raises(secondpass.KeepError, match="there is no plan yet"):
+    with pytest.raises(secondpass.KeepError, match="there is no plan"):
         kept.plan()
     out = kept(X)
     plan = kept.plan()

@@ -5,6 +5,7 @@ import copy
 
 import pytest
 from libraries import EXAMPLES
+from more_libraries import MORE
 from programs import POLICIES, differences, observe, seed
 
 import secondpass
@@ -28,7 +29,7 @@ def budget(example, model, share):
 
 
 def compare(name, options, train=False, steps=4):
-    example = EXAMPLES[name]
+    example = {**EXAMPLES, **MORE}[name]
     model = example.make()
     again = copy.deepcopy(model)
     if "share" in options:
@@ -59,3 +60,11 @@ def test_policies(name, policy, train):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_budgets(name, share, train):
     compare(name, {"share": share}, train)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:secondpass.keep")
+@pytest.mark.parametrize("name", MORE)
+def test_other_models(name):
+    for options in (*POLICIES.values(), {"budget": "50% of full"}, {"budget": "1% of full"}):
+        compare(name, options, train=True, steps=3)

@@ -393,12 +393,13 @@ class Keeper:
         plan = self.plans.last
         if plan is not None:
             return plan
-        if not self.native:
-            raise KeepError("there is no plan yet: it is made after the first forward.")
-        lines = [line for call in self.calls for line in call.lines(0)]
-        total = sum(line.bytes for line in lines)
+        lines = [line for call in self.calls for line in call.lines(0)] if self.native else []
         if not lines:
-            raise KeepError("there is no plan yet: it is made after the first forward.")
+            raise KeepError(
+                "there is no plan: it is made after the first forward, and where everything is held by PyTorch itself, it "
+                "can be told while the graph is alive."
+            )
+        total = sum(line.bytes for line in lines)
         return Plan(self.budget, total, total, 0.0, tuple(_held(line) for line in lines))
 
     def ledger(self) -> Ledger:

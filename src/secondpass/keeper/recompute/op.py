@@ -277,8 +277,7 @@ def _toggled(tensor: torch.Tensor, how: int) -> torch.Tensor:
 
 def bare(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor as it lies in its memory."""
-    how = lazy(tensor)
-    return _toggled(tensor, how) if how else tensor
+    return _toggled(tensor, lazy(tensor)) if tensor.is_neg() or tensor.is_conj() else tensor
 
 
 def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:

@@ -369,6 +369,7 @@ class Program:
             "error": self.error,
             "rank": int(os.environ["RANK"]) if os.environ.get("RANK", "").isdigit() else None,
         }
+        file = self.page_file
         try:
             data = page_data(report, self.trace, program, self.recorder)
             for file, write in ((self.page_file, page.write), (self.events_file, chrome.write)):
@@ -381,7 +382,7 @@ class Program:
                 if not self.quiet:
                     print(f"secondpass: wrote {ranked(file)}", file=sys.stderr)
         except OSError as error:
-            print(f"secondpass: no page: {error}", file=sys.stderr)
+            print(f"secondpass: no page: cannot write {file}: {error.strerror or error}", file=sys.stderr)
         except Exception as error:
             if os.environ.get("SECONDPASS_DEBUG"):
                 raise

@@ -61,7 +61,8 @@ def take(loss: Any, frame: FrameType | None) -> Ledger:
     watcher = watching()
     with torch._C.DisableTorchFunction(), without_collection():
         given = None if loss is None else _tensors(loss)
-        reading = Reading(given, watcher.files.frames(frame) if watcher else Files().frames(frame), watcher)
+        files = watcher.files if watcher else Files()
+        reading = Reading(given, files.frames(frame), watcher, files.hosts(frame))
         rows = Origin(watcher).rows(reading.entries)
         return Ledger(tuple(rows), len(reading.graph), reading.complete, tuple(reading.notes))
 
@@ -129,7 +130,13 @@ class Entry:
 class Reading:
     """The graphs behind some tensors, read once."""
 
-    def __init__(self, given: list[Any] | None, frames: list[FrameType], watcher: Watcher | None) -> None:
+    def __init__(
+        self,
+        given: list[Any] | None,
+        frames: list[FrameType],
+        watcher: Watcher | None,
+        hosts: list[FrameType] | None = None,
+    ) -> None:
         self.notes: list[str] = []
         self.entries: list[Entry] = []
         self.graph: dict[Any, tuple[Any, ...]] = {}
@@ -142,7 +149,7 @@ class Reading:
         """Whether every module in sight is set to evaluate; None where there is none."""
         tensors: dict[str, Any] = {}
         containers: dict[int, str] = {}
-        shot = look(frames, tensors, containers=containers)
+        shot = look(frames, tensors, hosts, watcher.files.is_own if watcher else None, containers)
         self.single = {h.trail.spelled(): h.single for h in shot.holders}
         paths = [name for name, _ in shot.modules]
         self.modules = tuple(n for n in paths if not any(n.startswith((o + ".", o + "[")) for o in paths))

@@ -156,9 +156,9 @@ class Recorder:
 
     def _sample(self, when: int, after: bool, outputs: Any) -> None:
         began = time.perf_counter()
-        frames = self.watcher.files.frames(sys._getframe())
+        files, here = self.watcher.files, sys._getframe()
         with torch._C.DisableTorchFunction(), without_collection():
-            reading = Reading(None, frames, self.watcher)
+            reading = Reading(None, files.frames(here), self.watcher, files.hosts(here))
         sample = Sample(when, after, reading.entries, Origin(self.watcher))
         self._follow(sample)
         if outputs is not None:

@@ -156,14 +156,14 @@ class Recorder:
 
     def _sample(self, when: int, after: bool, outputs: Any) -> None:
         began = time.perf_counter()
-        files, here = self.watcher.files, sys._getframe()
+        files = self.watcher.files
         with torch._C.DisableTorchFunction(), without_collection():
-            reading = Reading(None, files.frames(here), self.watcher, files.hosts(here))
+            reading = Reading(None, files.frames(sys._getframe()), self.watcher, files.hosts(sys._getframe()))
         sample = Sample(when, after, reading.entries, Origin(self.watcher))
         self._follow(sample)
         if outputs is not None:
             self._own(when, outputs, reading)
-        del reading, frames
+        del reading
         sample.entries = []
         self.samples.append(sample)
         if len(self.samples) > _SAMPLES:

@@ -135,3 +135,11 @@ def test_a_cut_must_leave_the_passes_there() -> None:
     silent = Finding("SP407", "swallowed-error", "warning", "m", Place("t.py", 9, "train"))
     found = judge(silent, DETACH, a_run(24, silent), a_run(2))
     assert found.proof.detail == "only 2 of 24 passes are left"
+
+
+def test_a_pass_that_was_tried_again_need_not_be() -> None:
+    silent = Finding("SP407", "swallowed-error", "warning", "m", Place("t.py", 9, "train"))
+    step = {"what": "step", "number": 1, "optimizer": 0, "had": [0], "sums": []}
+    before, after = a_run(6, silent), a_run(3)
+    before.lines, after.lines = (*before.lines, step), (*after.lines, step, step, step)
+    assert judge(silent, Remedy("recompute", "Again"), before, after).proven

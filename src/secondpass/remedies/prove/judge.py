@@ -174,7 +174,9 @@ def judge(
         return verdict("refuted", f"it fails earlier than before: {error.message}")
     if after.passes == 0 < before.passes:
         return verdict("refuted", "no pass is left")
-    if remedy.kind in _KEEPS_PASSES and after.outcome == "ended" and after.passes < before.passes:
+    # Where errors were caught, a pass was tried again; what counts then is what was stepped with.
+    caught = finding.cause == "swallowed-error" and after.steps > before.steps
+    if remedy.kind in _KEEPS_PASSES and after.outcome == "ended" and after.passes < before.passes and not caught:
         return verdict("refuted", f"only {after.passes} of {before.passes} passes are left")
     if after.outcome == "ended" and after.steps < before.steps and not (known and known.fewer_steps):
         return verdict("refuted", f"only {after.steps} of {before.steps} steps are left")

@@ -72,6 +72,8 @@ pass unaveraged: every rank trains on its own from then on.
 
 from __future__ import annotations
 
+import re
+
 from ..record import Finding, Pass, Remedy, Trace
 from ._finding import pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text
@@ -92,11 +94,11 @@ def diagnose(trace: Trace) -> list[Finding]:
     for failure in (f for f in trace.failures if f.kind == "ready-twice" and "ready only once" in f.message):
         used = trace.at(failure.when)
         if used is not None:
-            found.append(_explain(trace, used))
+            found.append(_explain(trace, used, failure.message))
     return found
 
 
-def _explain(trace: Trace, used: Pass) -> Finding:
+def _explain(trace: Trace, used: Pass, said: str) -> Finding:
     index = _module(trace, used)
     module = trace.parallels[index] if index is not None else None
     model = quoted(module.name if module is not None else None, "the model")
@@ -108,13 +110,18 @@ def _explain(trace: Trace, used: Pass) -> Finding:
     line = call_text(trace, outer)
     left: list[str] = []
     if used.nested:
+        named = re.search(r"with name (\S+) has been marked", said)
+        which = f"`{named[1]}` of {model}" if named else f"one parameter of {model}"
         message = (
-            f"In `{line}` two passes of a reentrant checkpoint give one parameter of {model} a gradient each: DDP had sent "
-            "the first on its way."
+            f"In `{line}` two passes of a reentrant checkpoint give {which} a gradient each: DDP had sent the first on its "
+            "way."
         )
         remedies = [
             remedy(
-                "other", "checkpoint with use_reentrant=False", "Then all gradients of a parameter come in one pass."
+                "other",
+                "checkpoint with use_reentrant=False",
+                "Then all gradients of a parameter come in one pass.",
+                target="use_reentrant",
             ),
             remedy(
                 "other",

@@ -186,4 +186,4 @@ def _remedies(one: Alone, model: str) -> list[Remedy]:
             "Then all gradients of a parameter come in one pass; with use_reentrant=True DDP needs static_graph=True.",
         ),
     }[one.way]
-    return [remedy("other", title, why)]
+    return [remedy("other", title, why, target="use_reentrant" if one.way == "checkpoint" else "")]

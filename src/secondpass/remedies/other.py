@@ -32,14 +32,15 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from emptied(finding, name, project)
     elif finding.cause == "stale-gradient":
         yield from _step_with_pass(finding, project)
-    elif finding.cause == "freed-access":
+    elif finding.cause == "freed-access" or remedy.target == "use_reentrant":
         yield from _not_reentrant(project)
     elif finding.cause == "unreached-parameter":
         yield from _of_another(finding, remedy.target, project)
 
 
 def _not_reentrant(project: Project) -> Iterator[Way]:
-    """A reentrant checkpoint frees, in a pass of its own, what others still need: the other kind does not."""
+    """A reentrant checkpoint frees, in a pass of its own, what others still need, and hands on gradients one by one: the
+    other kind does not."""
     way = Way(title="Checkpoint without `use_reentrant`", safe=True, why="it recomputes in the one pass there is")
     for source in project.sources:
         for node in walk(source.module):

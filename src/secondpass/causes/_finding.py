@@ -184,7 +184,7 @@ def about_meeting(
             "built_stack": [place_of(p) for p in meeting.entry.stack],
             "freed_stack": [place_of(p) for p in freed.stack] if freed is not None else [],
             "used_stack": [place_of(p) for p in used.stack],
-            "why": why(meeting, decide(meeting)),
+            "why": why(meeting.origin or meeting, decide(meeting.origin or meeting)),
             "paths": list({(b.name, b.function): _path(b) for b in meeting.handed_on}.values()),
             **_owners(trace, meeting.leaves),
             **({"under_way": under_way} if (under_way := _under_way(meeting)) else {}),

@@ -77,11 +77,12 @@ in memory. It may run; what it minimizes is something else.
 
 from __future__ import annotations
 
-from ..record import Finding
+from ..record import Carrier, Finding
 from ._finding import about_meeting, quoted, remedy
 from .facts.lines import root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
+from .facts.operations import adds
 
 CODE = "SP105"
 TITLE = "an accumulator of losses keeps old graphs and is sent through again"
@@ -92,7 +93,7 @@ INSTEAD = "`retain_graph=True` would count the gradients of the earlier losses a
 
 def explain(meeting: Meeting) -> Finding:
     """Either the accumulator is what goes through backward by mistake, or it should have started anew."""
-    carrier = Named(meeting).carrier("then")
+    carrier = _sum(meeting) or Named(meeting).carrier("then")
     name = carrier.name if carrier else ""
     root = root_text(meeting.trace, meeting.used)
     shown = quoted(name, "the running sum")
@@ -120,6 +121,18 @@ def explain(meeting: Meeting) -> Finding:
     summed = summed or _one_term(meeting)
     remedies = [own, number] if summed else [number, own]
     return about_meeting(CODE, "accumulated-loss", meeting, message, carrier, remedies, accumulator=name)
+
+
+def _sum(meeting: Meeting) -> Carrier | None:
+    """The name that holds the sum, where no name was seen to hold what was added to it."""
+    if any(b.number == meeting.entry.number for b in (*meeting.bound_now, *meeting.bound_then)):
+        return None
+    sums = {n.number for n in meeting.trace.history(*(meeting.used.roots or ())) if adds(n)}
+    for b in meeting.trace.bindings:
+        if b.when == meeting.used.when and b.number in sums:
+            if any(n.number == meeting.entry.number for n in meeting.trace.history(b.number)):
+                return Carrier(b.name, b.kind)
+    return None
 
 
 def _one_each(meeting: Meeting) -> bool:

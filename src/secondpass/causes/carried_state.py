@@ -87,6 +87,7 @@ from ..record import Finding
 from ._finding import about_meeting, iterations, quoted, remedy
 from .facts.meeting import Meeting
 from .facts.names import Named
+from .facts.starts import untrained
 
 CODE = "SP103"
 TITLE = "a tensor with history is carried from one iteration to the next"
@@ -123,8 +124,9 @@ def explain(meeting: Meeting) -> Finding:
         target=name,
         place=meeting.entry.place,
     )
-    if meeting.only_way:
-        leaf = next((meeting.trace.nodes[n].leaf or "" for n in sorted(meeting.alone, reverse=True)), "")
+    lost = untrained(meeting, name)
+    if lost:
+        leaf = next((meeting.trace.nodes[n].leaf or "" for n in sorted(lost, reverse=True)), "")
         other = remedy(
             "other",
             f"compute {shown} from {quoted(leaf, 'its parameters')} anew in every iteration, or make one pass over all of them",

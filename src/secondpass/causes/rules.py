@@ -41,7 +41,8 @@ def _taken_without_graph(m: Meeting) -> bool:
 
 
 def _piled_up(m: Meeting) -> bool:
-    if not m.new or m.born == "before the loop" or (m.bound_all_along and not m.store and not m.next):
+    stays = any(b.number == m.entry.number for b in m.bound_all_along)
+    if not m.new or m.born == "before the loop" or (stays and not m.store and not m.next):
         return False  # one and the same term in both sums: built once, not piled up
     if not m.earlier and not m.next:
         return False
@@ -87,7 +88,7 @@ def _as_data(m: Meeting) -> bool:
 
 
 def _foreign(m: Meeting) -> bool:
-    return _built_once(m) and m.foreign
+    return _built_once(m) and (m.foreign or m.in_turns)
 
 
 def _memo(m: Meeting) -> bool:
@@ -112,7 +113,12 @@ ROWS = (
     Row(5, "stored-history", "one holder has values of several iterations", _stored),
     Row(6, "carried-state", "a value of an earlier iteration, whose statement has run again since", _carried),
     Row(7, "stored-history", "built once and stored; what is behind it is trained in other ways", _as_data),
-    Row(8, "crossed-networks", "built once; the failing pass is for a player that owns nothing behind it", _foreign),
+    Row(
+        8,
+        "crossed-networks",
+        "built once; behind it is trained what belongs to another player than this pass's",
+        _foreign,
+    ),
     Row(9, "hoisted-forward", "one value, built once, that every turn uses", _built_once),
     Row(10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals),
     Row(11, "shared-forward", "two losses of one iteration", lambda m: True),

@@ -90,6 +90,7 @@ INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep
 
 def explain(meeting: Meeting) -> Finding:
     """The first pass freed what the second one shares with it."""
+    meeting = meeting.of_one_iteration()
     carrier = Named(meeting).carrier()
     mine, other = root_text(meeting.trace, meeting.used), root_text(meeting.trace, meeting.freed)
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")

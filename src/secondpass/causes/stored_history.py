@@ -132,7 +132,7 @@ def explain(meeting: Meeting) -> Finding:
 
 def _carrier(meeting: Meeting) -> Carrier | None:
     """The slot of the store, where one was seen: that is what must not hold history."""
-    store = meeting.stores_several or meeting.in_turn
+    store = meeting.stores_several or meeting.in_turn or meeting.store
     for b in (*meeting.bound_now, *meeting.bound_then):
         if store is not None and b.number == meeting.entry.number and b.path.is_below(store):
             return Carrier(b.name, b.kind)

@@ -117,6 +117,8 @@ class Pass:
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Of the modules in `Trace.parallels` that were looked at: the leaves whose gradient each took, in this pass, to be
     averaged over the ranks."""
+    heads: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """Operations and parents of its roots and of a few nodes next to them, where it was looked at."""
 
     @property
     def frees(self) -> bool:

@@ -32,6 +32,8 @@ class PassNote:
     kept: int | None = None
     shot: Snapshot | None = None
     walked: frozenset[int] | None = None
+    heads: dict[int, tuple[str, tuple[int, ...]]] | None = None
+    """See `record.Pass`."""
     behind: frozenset[int] | None = None
     """The leaves behind its roots, those that it did not walk to included."""
     nodes: dict[int, tuple[str, tuple[int, ...]]] | None = None

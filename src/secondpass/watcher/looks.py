@@ -23,6 +23,7 @@ __all__ = ["Looks"]
 _FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
 _DEEP = 2
 _ASIDES = 8
+_HEADS = 8
 _MEASURED = (4, 8, 16)
 
 
@@ -89,6 +90,7 @@ class Looks:
             numbers = {n: self.leaves.of(n) for n in graph}
             ends = {self.leaves.behind(o) for o in outputs} if not graph else set()
             note.walked = frozenset(numbers[n] for n in ran) | ends
+            note.heads = {numbers[n]: (n.name(), tuple([numbers[p] for p in graph[n]])) for n in _next_to(roots, graph)}
             if bare:
                 self._asides += 1
                 self._aside(note, tensors, bare)
@@ -127,3 +129,15 @@ class Looks:
         newest = max(n.entry for n in earlier)
         old = [k for n in ran if not is_leaf(n) and (k := n._sequence_nr()) < newest]
         return any(k in (e.walked or ()) for k in old for e in earlier)
+
+
+def _next_to(roots: Sequence[Any], graph: dict[Any, Any]) -> list[Any]:
+    """The roots and what is next to them, nearest first."""
+    found = dict.fromkeys(r for r in roots if r in graph)
+    for node in (todo := list(found)):
+        if len(found) >= _HEADS:
+            break
+        new = [p for p in graph[node] if p not in found and not is_leaf(p)]
+        found.update(dict.fromkeys(new))
+        todo += new
+    return list(found)[:_HEADS]

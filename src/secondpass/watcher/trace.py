@@ -163,6 +163,7 @@ class _Builder:
             place=stack[0] if stack else None,
             stack=stack,
             walked=note.walked,
+            heads=note.heads or {},
             behind=note.behind,
             outcome=note.outcome,  # type: ignore[arg-type]
             kept_bytes=note.kept,

@@ -14,11 +14,12 @@ NOTE [ The boundary ]
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Step, Trace
-from .operations import adds, averages, is_linear, joins, mixes, scales
+from .operations import adds, averages, is_linear, joins, mixes, scales, subtracts
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "kept_before", "meetings"]
 
@@ -77,8 +78,14 @@ def count_of(loops: Iterable[Loop] | None, loop: Loop) -> int | None:
 class Meeting:
     """The two passes, and where old history enters the new graph."""
 
-    def __init__(self, trace: Trace, failure: Failure, used: Pass, node: Node) -> None:
+    def __init__(self, trace: Trace, failure: Failure, used: Pass, node: Node, origin: Meeting | None = None) -> None:
         self.trace, self.failure, self.used, self.node = trace, failure, used, node
+        self.origin = origin
+        """The meeting as it was judged, where this one shows the same with the boundary of rule 3 of the NOTE."""
+
+    def of_one_iteration(self) -> Meeting:
+        """The same with the boundary between what the first pass walked and what only the second one walks."""
+        return Meeting(self.trace, self.failure, self.used, self.node, self)
 
     # -- the two passes ----------------------------------------------------------------------------------------------
 
@@ -172,24 +179,33 @@ class Meeting:
     @cached_property
     def boundary(self) -> list[tuple[Node | None, Node]]:
         """(the node that consumes, the entry): see NOTE [ The boundary ]. The youngest entry comes first."""
-        if self.fresh:
+        if self.fresh and self.origin is None:
             found = self._edges(lambda n: not self.is_old(n))
             if found:
                 return found
-        found = self._edges(lambda n: not n.freed)
+        first = self.freed.walked if self.freed is not None and self.origin is not None else None
+        if first is not None:
+            found = self._edges(lambda n: n.number not in first)
+        else:  # what is freed of earlier iterations enters as well, failing or not: the losses of a sum
+            elder = {n.number for n in self.walked.values() if n.freed and self._crossed(n) is not None}
+            found = self._edges(lambda n: not n.freed, elder)
         if found:
             return found
         roots = [self.walked[r] for r in self.used.roots or () if r in self.walked]
         return [(None, r) for r in roots] or [(None, self.node)]
 
-    def _edges(self, outside: Callable[[Node], bool]) -> list[tuple[Node | None, Node]]:
+    def _edges(
+        self, outside: Callable[[Node], bool], also: AbstractSet[int] = frozenset()
+    ) -> list[tuple[Node | None, Node]]:
+        """Where nodes that are outside consume others that lead to the failing node, or are among some others."""
         found: list[tuple[Node | None, Node]] = []
+        wanted = self._leading | also
         for n in self.walked.values():
             if n.leaf is not None or not outside(n):
                 continue
             for number in n.parents or ():
                 parent = self.walked.get(number)
-                if parent is not None and parent.leaf is None and not outside(parent) and number in self._leading:
+                if parent is not None and parent.leaf is None and not outside(parent) and number in wanted:
                     found.append((n, parent))
         return sorted(found, key=lambda e: -e[1].number)
 
@@ -477,7 +493,7 @@ class Meeting:
             for n in self.walked.values()
             if n.leaf is None and not (n.number in first if first is not None else n.freed)
         ]
-        if first is not None and beside and self._written_again(beside, [n for n in first if n not in self.walked]):
+        if first is not None and beside and self._same_sum(beside, [n for n in first if 0 <= n not in self.walked]):
             return True
         if not all(map(scales, beside)) or not self.was_root:
             return False
@@ -486,15 +502,17 @@ class Meeting:
             return len(extra) <= _SCALING
         return True
 
-    def _written_again(self, beside: list[Node], instead: list[int]) -> bool:
-        """Whether the same statement has summed up or averaged the same values once more (scaled: perhaps by other data)."""
-        others = [self.trace.nodes[n] for n in instead if n in self.trace.nodes and self.trace.nodes[n].leaf is None]
-        if not self.same_site or not all(map(averages, beside)):
+    def _same_sum(self, beside: list[Node], instead: list[int]) -> bool:
+        """Whether the same values were only summed up or averaged once more (scaled: perhaps by other data)."""
+        assert self.freed is not None
+        known = {k: Node(k, op, parents) for k, (op, parents) in self.freed.heads.items()} | self.trace.nodes
+        others = [known[n] for n in instead if n in known]
+        if len(others) < len(instead) or not all(map(averages, (*beside, *others))):
             return False
 
-        def told(nodes: list[Node]) -> list[tuple[object, ...]]:
+        def told(nodes: list[Node]) -> tuple[set[int], int]:
             own = {n.number for n in nodes}
-            return sorted((n.op, tuple(p for p in n.parents or () if p not in own)) for n in nodes)
+            return {p for n in nodes for p in n.parents or () if p not in own}, sum(map(subtracts, nodes))
 
         return told(beside) == told(others)
 
@@ -603,6 +621,15 @@ class Meeting:
         player = self.player(self.used) or (self.player(self.freed) if self.same_site else None) or set()
         owned = {n for o in self.players if o.name in player for n in o.leaves}
         return bool(owned) and bool(self.through) and not self.through & owned
+
+    @cached_property
+    def in_turns(self) -> bool:
+        """Whether several optimizers own what lies behind the entries, of which some have stepped between the two passes and
+        others have not: each of them has passes of its own."""
+        behind = self.owners(self.through)
+        between = [set(s.leaves or ()) for s in self.steps_between]
+        stepped = [o for o in behind if any(set(o.leaves) & leaves for leaves in between)]
+        return 0 < len(stepped) < len(behind)
 
     # -- what happened in between --------------------------------------------------------------------------------------
 

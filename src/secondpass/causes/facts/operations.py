@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from ...record import Node
 
-__all__ = ["adds", "averages", "is_linear", "is_view", "joins", "mixes", "scales"]
+__all__ = ["adds", "averages", "is_linear", "is_view", "joins", "mixes", "scales", "subtracts"]
 
-_ADD = frozenset({"Add", "Sub", "RSub", "Rsub", "Sum", "Stack", "Cat"})
+_SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
+_ADD = _SUBTRACT | {"Add", "Sum", "Stack", "Cat"}
 _SCALE = frozenset({"Mul", "Div", "Neg", "Mean"})
 _SAME = frozenset(
     {
@@ -60,6 +61,11 @@ def _alone(node: Node) -> bool:
 def adds(node: Node) -> bool:
     """Whether a node only adds up, or hands a value on."""
     return _name(node) in _ADD or _name(node) in _SAME
+
+
+def subtracts(node: Node) -> bool:
+    """Whether a node takes one value from another."""
+    return _name(node) in _SUBTRACT
 
 
 def scales(node: Node) -> bool:

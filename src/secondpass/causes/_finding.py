@@ -10,6 +10,7 @@ from .facts.change import Change
 from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
 from .facts.names import Named
+from .facts.operations import is_row
 from .rules import decide, why
 
 __all__ = [
@@ -164,7 +165,12 @@ def about_meeting(
         }
     )
     named = Named(meeting)
-    built = named.place(meeting.entry, carrier.name if carrier is not None else "") or named.place(meeting.node)
+    entry = meeting.entry
+    while is_row(entry) and (
+        behind := [n for k in entry.parents or () if (n := trace.nodes.get(k)) and n.leaf is None]
+    ):
+        entry = behind[0]  # a loop over a tensor takes its rows; what made them stands elsewhere
+    built = named.place(entry, carrier.name if carrier is not None else "") or named.place(meeting.node)
     return Finding(
         code=code,
         cause=cause,

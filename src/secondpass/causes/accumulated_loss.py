@@ -116,7 +116,8 @@ def explain(meeting: Meeting) -> Finding:
         place=meeting.entry.place,
     )
     # Several losses a pass are a sum that should start anew; one loss a pass is a log of them.
-    summed = (root == name or (name and root == name.rpartition(".")[2])) and not _one_each(meeting)
+    same = root.replace("'", '"') in (name, name.rpartition(".")[2])
+    summed = bool(name) and same and not _one_each(meeting)
     # What is one term among others is there to be trained on.
     summed = summed or _one_term(meeting)
     remedies = [own, number] if summed else [number, own]

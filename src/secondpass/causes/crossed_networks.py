@@ -80,10 +80,11 @@ two opposite losses.
 
 from __future__ import annotations
 
-from ..record import Finding, Pass
+from ..record import Finding, Node, Pass
 from ._finding import about_meeting, quoted, remedy
 from .facts.meeting import Meeting
 from .facts.names import Named
+from .facts.operations import joins
 
 CODE = "SP106"
 TITLE = "one network's output goes through another network's backward and again through its own"
@@ -100,6 +101,23 @@ def _is_foreign(meeting: Meeting, one: Pass | None) -> bool | None:
     return not any(meeting.through & set(o.leaves) for o in meeting.trace.owners if o.name in player)
 
 
+def _is_tangled(meeting: Meeting, *foreign: bool | None) -> bool:
+    """Whether both players train what one value brings: cut there, and one of them would not."""
+    if meeting.next_player and any(n is not None and joins(n) and _is_mixed(meeting, n) for n, _ in meeting.boundary):
+        return True
+    if True in foreign:
+        return False
+    strangers = [o for o in meeting.owners(meeting.anew) if not meeting.through & set(o.leaves)]
+    if strangers and None in foreign:
+        return False
+    return any(_is_mixed(meeting, e) for e in meeting.entries)
+
+
+def _is_mixed(meeting: Meeting, node: Node) -> bool:
+    """Whether several optimizers own what lies behind a node."""
+    return len(meeting.owners(n.number for n in meeting.trace.history(node.number) if n.leaf is not None)) > 1
+
+
 def explain(meeting: Meeting) -> Finding:
     """Cut where the pass that does not train the shared network meets its output."""
     carrier = Named(meeting).carrier()
@@ -108,6 +126,7 @@ def explain(meeting: Meeting) -> Finding:
     freed = meeting.freed
     assert freed is not None
     first, second = _is_foreign(meeting, freed), _is_foreign(meeting, meeting.used)
+    tangled = _is_tangled(meeting, first, second)
     seen = first is not None and bool(first) is not bool(second)
     if first is None:
         # The pass whose own network is not the shared one has no business in the shared graph.
@@ -141,6 +160,8 @@ def explain(meeting: Meeting) -> Finding:
             place=meeting.entry.place,
         ),
     ]
+    if tangled:
+        remedies.reverse()
     return about_meeting(
         CODE,
         "crossed-networks",

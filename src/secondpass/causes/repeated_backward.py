@@ -95,7 +95,7 @@ def explain(meeting: Meeting) -> Finding:
     shown = quoted(name, "the same loss")
     carrier = Named(meeting).carrier()
     looping = meeting.outside is not None or meeting.same_site
-    moves = bool(meeting.steps_between) or (
+    moves = bool(meeting.steps_between or meeting.moved) or (
         meeting.freed is not None and moves_between(meeting.trace, meeting.freed, meeting.used)
     )
     again = remedy(

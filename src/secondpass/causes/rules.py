@@ -57,8 +57,9 @@ def _stored(m: Meeting) -> bool:
     kept = m.still_stored and m.again is True and m.born != "before the loop"
     several = m.stores_several is not None or kept or m.assembled
     several = several or m.keyed or m.in_turn is not None or (keeping_function(m) is not None and not kept_once(m))
-    # A state that is also listed is carried on by its own name.
-    return several and (not m.next or not any(b.path.holder is None for b in (*m.bound_now, *m.bound_then)))
+    # A state that is also listed is carried on by its own name, unless what is taken from the list is a choice.
+    listed = m.next and any(b.path.holder is None for b in (*m.bound_now, *m.bound_then))
+    return several and (not listed or m.sampled is not None)
 
 
 def _carried(m: Meeting) -> bool:
@@ -120,7 +121,7 @@ ROWS = (
         _foreign,
     ),
     Row(9, "hoisted-forward", "one value, built once, that every turn uses", _built_once),
-    Row(10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals),
+    Row(10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals or m.in_turns),
     Row(11, "shared-forward", "two losses of one iteration", lambda m: True),
 )
 

@@ -119,6 +119,8 @@ class Pass:
     averaged over the ranks."""
     heads: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """Operations and parents of its roots and of a few nodes next to them, where it was looked at."""
+    optimizers: dict[str, int] = field(default_factory=dict)
+    """The optimizers that names led to when it began, where it was looked at: their places in `Trace.owners`."""
 
     @property
     def frees(self) -> bool:

@@ -34,6 +34,8 @@ class PassNote:
     walked: frozenset[int] | None = None
     heads: dict[int, tuple[str, tuple[int, ...]]] | None = None
     """See `record.Pass`."""
+    optimizers: dict[str, Any] | None = None
+    """The books of the optimizers that names led to when it began."""
     behind: frozenset[int] | None = None
     """The leaves behind its roots, those that it did not walk to included."""
     nodes: dict[int, tuple[str, tuple[int, ...]]] | None = None

@@ -69,9 +69,11 @@ class Looks:
             measure=note.iteration in _MEASURED,
             alone=alone,
         )
+        note.optimizers = {}
         for name, optimizer in note.shot.optimizers:
             book = self.gradients.book(optimizer)
             book.name = name or book.name
+            note.optimizers[name] = book
         held: set[int] = set()
         for name, module in note.shot.modules:
             self.reducers.see(name, module)

@@ -164,6 +164,7 @@ class _Builder:
             stack=stack,
             walked=note.walked,
             heads=note.heads or {},
+            optimizers=self._optimizers(note),
             behind=note.behind,
             outcome=note.outcome,  # type: ignore[arg-type]
             kept_bytes=note.kept,
@@ -179,6 +180,16 @@ class _Builder:
             thread=note.thread,
             reduced=note.reduced or {},
         )
+
+    def _optimizers(self, note: PassNote) -> dict[str, int]:
+        graph = self.graph
+        if graph is not None and note is graph.failed.note:
+            known = self.watcher.gradients.by_identity
+            seen = {n: known[id(o)][1] for n, o in graph.shot.optimizers if id(o) in known}
+        else:
+            seen = note.optimizers or {}
+        places = {id(book): k for k, book in enumerate(self.watcher.gradients.books())}
+        return {name: places[id(book)] for name, book in seen.items() if name and id(book) in places}
 
     def _forwards(self) -> Iterator[Forward]:
         events: dict[int, tuple[list[int], list[int]]] = {}

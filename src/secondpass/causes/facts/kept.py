@@ -29,9 +29,12 @@ def kept_once(meeting: Meeting) -> str:
     if function is not None:
         own = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
         method = own[:1] in (["self"], ["cls"])
-        if len(own) > method or function.args.vararg or function.args.kwarg:
+        given = len(own) > method or function.args.vararg or function.args.kwarg
+        if given and meeting.again is not False:
             return ""  # one value for every argument: a store
-        called = "" if any(ast.unparse(d).endswith("cached_property") for d in function.decorator_list) else "()"
+        called = "(...)" if given else "()"
+        if any(ast.unparse(d).endswith("cached_property") for d in function.decorator_list):
+            called = ""
         return f"self.{function.name}{called}" if method else f"{function.name}{called}"
     for place in meeting.entry.stack:
         name = _under_condition(meeting.trace, place)

@@ -594,9 +594,22 @@ class Meeting:
         like = [p for p in self.trace.passes if p.stack == one.stack and p.when <= one.when]
         for p in reversed(like):
             found = {s.optimizer for s in self.trace.steps if any(g and p.when in g for g in s.used.values())}
+            found = found or self._next_to_step(p)
             if found:
-                return found
+                return self._turned(p, one) or found
         return None
+
+    def _next_to_step(self, one: Pass) -> set[str]:
+        """The optimizers that stepped before the next pass, where nobody followed what gradients they used."""
+        end = min((p.when for p in self.trace.passes if p.when > one.when and not p.nested), default=one.when)
+        between = [s for s in self.trace.steps if one.when < s.when < end and s.thread == one.thread]
+        return {s.optimizer for s in between if not any(s.used.values())}
+
+    def _turned(self, before: Pass, one: Pass) -> set[str]:
+        """The optimizers that names lead to now, of those that led to others at an earlier pass of the same call: a loop goes
+        over the players."""
+        now = one.optimizers.items()
+        return {self.trace.owners[k].name for path, k in now if before.optimizers.get(path, k) != k}
 
     @cached_property
     def rivals(self) -> bool:
@@ -620,12 +633,32 @@ class Meeting:
         """Whether the optimizer that the failing pass is for owns nothing of what lies behind the entries."""
         player = self.player(self.used) or (self.player(self.freed) if self.same_site else None) or set()
         owned = {n for o in self.players if o.name in player for n in o.leaves}
-        return bool(owned) and bool(self.through) and not self.through & owned
+        return bool(owned) and bool(self.through) and not self.through & owned and not self.finished
+
+    @cached_property
+    def finished(self) -> bool:
+        """Whether those that train what lies behind the entries had their passes before, in loops that are over."""
+        return all(map(self._is_finished, self.owners(self.through)))
+
+    def _is_finished(self, owner: Owner) -> bool:
+        steps = [s for s in self.trace.steps if s.optimizer == owner.name]
+        filled = {when for s in steps for gradient in s.used.values() for when in gradient or ()}
+        loops = [p.loops for p in self.trace.passes if p.when in filled]
+        if not loops or self.used.loops is None:
+            return False
+        return all(x is not None and count_of(self.used.loops, x) is None for own in loops for x in own or (None,))
+
+    @cached_property
+    def next_player(self) -> set[str]:
+        """The optimizers whose turn it is, where both passes are one call that is made for one player after the other."""
+        return self._turned(self.freed, self.used) if self.freed is not None and self.same_site else set()
 
     @cached_property
     def in_turns(self) -> bool:
         """Whether several optimizers own what lies behind the entries, of which some have stepped between the two passes and
         others have not: each of them has passes of its own."""
+        if self.next_player:
+            return True
         behind = self.owners(self.through)
         between = [set(s.leaves or ()) for s in self.steps_between]
         stepped = [o for o in behind if any(set(o.leaves) & leaves for leaves in between)]
@@ -650,6 +683,9 @@ class Meeting:
         between = [w for w in self.trace.writes if self.freed and self.freed.when < w.when <= self.used.when]
         if any(w.leaf is None or w.leaf in self.leaves for w in between):
             return True
+        then = self.freed.versions if self.freed is not None else {}
+        if any(k in then and then[k] != v for k, v in self.used.versions.items() if k in self.leaves):
+            return True  # changed by hand
         return False if self.trace.steps or self.trace.owners else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...record import Node
 
-__all__ = ["adds", "averages", "is_linear", "is_view", "joins", "mixes", "scales", "subtracts"]
+__all__ = ["adds", "averages", "is_linear", "is_row", "is_view", "joins", "mixes", "scales", "subtracts"]
 
 _SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
 _ADD = _SUBTRACT | {"Add", "Sum", "Stack", "Cat"}
@@ -81,6 +81,11 @@ def averages(node: Node) -> bool:
 def is_linear(node: Node) -> bool:
     """Whether a node only adds up, scales or rearranges."""
     return adds(node) or scales(node) or _name(node) in _PART
+
+
+def is_row(node: Node) -> bool:
+    """Whether a node takes a tensor apart, as a loop over it does."""
+    return _name(node) == "Unbind"
 
 
 def is_view(node: Node) -> bool:

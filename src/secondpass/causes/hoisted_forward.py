@@ -76,6 +76,7 @@ from __future__ import annotations
 from ..record import Carrier, Finding
 from ._finding import about_meeting, quoted, remedy
 from .facts.kept import kept_once
+from .facts.lines import source_of
 from .facts.meeting import Meeting
 from .facts.names import Named
 
@@ -88,12 +89,19 @@ INSTEAD = "`retain_graph=True` would go on with the value from before the first 
 def explain(meeting: Meeting) -> Finding:
     """It depends on parameters, so it must be computed where they change."""
     kept = kept_once(meeting) if meeting.outside is None else ""
-    carrier = Carrier(kept, "attribute" if "." in kept else "local") if kept else Named(meeting).carrier()
+    inside = source_of(meeting.trace, meeting.kept_inside) if not kept else None
+    carrier = Carrier(kept, "attribute" if "." in kept else "local") if kept else None
+    if not kept and inside is None:
+        carrier = Named(meeting).carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "part of the graph")
     function = meeting.used.place.function if meeting.used.place is not None and meeting.outside is None else ""
     where = quoted(function if function != "<module>" else "", "the loop")
     first = f"{shown} is computed once and then kept" if kept else f"{shown} is computed once, outside {where}"
+    if inside is not None and meeting.kept_inside is not None:
+        first = (
+            f"{shown} is computed once and then kept inside a call that `{inside.text(meeting.kept_inside.line)}` makes"
+        )
     message = f"{first}; the first backward freed its graph, and the next one needs it again."
     if meeting.changed:
         message = f"{first}; the weights that its graph needs have changed since."

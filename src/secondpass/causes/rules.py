@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .facts.flow import flows_into, is_term_of
-from .facts.kept import keeping_function, kept_once
+from .facts.kept import added_to, keeping_function, kept_once
 from .facts.meeting import Meeting
 from .facts.steps import steps_in_loop
 
@@ -54,7 +54,7 @@ def _stored(m: Meeting) -> bool:
         return False
     if m.born == "before the loop" and not _repeats(m):
         return False  # one iteration's values, used by several losses
-    kept = m.still_stored and m.again is True and m.born != "before the loop"
+    kept = m.still_stored and (m.again is True or added_to(m)) and m.born != "before the loop"
     several = m.stores_several is not None or kept or m.assembled
     several = several or m.keyed or m.in_turn is not None or (keeping_function(m) is not None and not kept_once(m))
     # A state that is also listed is carried on by its own name, unless what is taken from the list is a choice.
@@ -67,7 +67,7 @@ def _carried(m: Meeting) -> bool:
         return False  # layer upon layer of one forward, with a loss at each
     if m.next:
         return True
-    return m.earlier and bool(m.fresh) and m.again is not False and not _kept(m)
+    return m.earlier and m.kept_inside is None and bool(m.fresh) and m.again is not False and not _kept(m)
 
 
 def _kept(m: Meeting) -> bool:

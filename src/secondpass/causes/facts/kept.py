@@ -7,10 +7,10 @@ import ast
 
 from ...record import Place, Trace
 from ...source import Source, assigned, effects
-from .lines import source_of
+from .lines import source_of, sources_of
 from .meeting import Meeting
 
-__all__ = ["keeping_function", "kept_once", "made_if_missing"]
+__all__ = ["added_to", "keeping_function", "kept_once", "made_if_missing"]
 
 
 def keeping_function(meeting: Meeting) -> ast.FunctionDef | None:
@@ -79,6 +79,17 @@ def _asks_for(test: ast.expr, target: ast.Attribute) -> bool:
         asked = ast.unparse(test.operand).replace('"', "'")
         return asked in (name, f"hasattr({ast.unparse(target.value)}, '{target.attr}')")
     return False
+
+
+def added_to(meeting: Meeting) -> bool:
+    """Whether the source only ever adds to the container that holds the entry: nothing in it is a place for the next value."""
+    store = meeting.store
+    if store is None:
+        return False
+    name = store.ways[-1].key if store.ways else store.root
+    put = [e for _, s in sources_of(meeting.trace) for stmt in s.statements for e in effects(stmt, "store")]
+    how = [e.how for e in put if e.target is not None and ast.unparse(e.target).rpartition(".")[2] == name]
+    return bool(how) and "[...] =" not in how
 
 
 def made_if_missing(meeting: Meeting) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Literal
 
-from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Step, Trace
+from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
 from .operations import adds, averages, is_linear, joins, mixes, scales, subtracts
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "kept_before", "meetings"]
@@ -354,6 +354,15 @@ class Meeting:
         old = {p for p in old if self.walked[p].leaf is None} | {e.number for e in self.entries}
         moments = {self.used.when} | ({self.freed.when} if self.freed is not None else set())
         return [b for b in self.trace.bindings if b.number in old and b.when in moments]
+
+    @cached_property
+    def kept_inside(self) -> Place | None:
+        """The statement whose call has kept the entry, where nothing of the user's led to it: what it made before comes into what it
+        makes now."""
+        if self.bound_now or self.bound_then or self.next or not self.earlier:
+            return None
+        places = [n.place for n, e in self.boundary if n is not None and e is self.entry]
+        return next((p for p in places if p is not None and p in self.entry.stack), None)
 
     @cached_property
     def sampled(self) -> Path | None:

@@ -89,7 +89,7 @@ def _as_data(m: Meeting) -> bool:
 
 
 def _foreign(m: Meeting) -> bool:
-    return _built_once(m) and (m.foreign or m.in_turns)
+    return _built_once(m) and (m.foreign or bool(m.next_player))
 
 
 def _memo(m: Meeting) -> bool:
@@ -121,7 +121,9 @@ ROWS = (
         _foreign,
     ),
     Row(9, "hoisted-forward", "one value, built once, that every turn uses", _built_once),
-    Row(10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals or m.in_turns),
+    Row(
+        10, "crossed-networks", "the two passes belong to different players", lambda m: m.rivals or bool(m.next_player)
+    ),
     Row(11, "shared-forward", "two losses of one iteration", lambda m: True),
 )
 

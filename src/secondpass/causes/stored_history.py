@@ -132,8 +132,12 @@ def explain(meeting: Meeting) -> Finding:
 
 def _carrier(meeting: Meeting) -> Carrier | None:
     """The slot of the store, where one was seen: that is what must not hold history."""
-    store = meeting.stores_several or meeting.in_turn or meeting.store
+    named = Named(meeting)
+    found = named.carrier()
+    store = meeting.stores_several or meeting.in_turn
+    if found is not None and found.name not in named.written:
+        store = store or meeting.store  # a name that was only taken from there: `for p in store.values()`
     for b in (*meeting.bound_now, *meeting.bound_then):
         if store is not None and b.number == meeting.entry.number and b.path.is_below(store):
             return Carrier(b.name, b.kind)
-    return Named(meeting).carrier()
+    return found

@@ -662,17 +662,6 @@ class Meeting:
         """The optimizers whose turn it is, where both passes are one call that is made for one player after the other."""
         return self._turned(self.freed, self.used) if self.freed is not None and self.same_site else set()
 
-    @cached_property
-    def in_turns(self) -> bool:
-        """Whether several optimizers own what lies behind the entries, of which some have stepped between the two passes and
-        others have not: each of them has passes of its own."""
-        if self.next_player:
-            return True
-        behind = self.owners(self.through)
-        between = [set(s.leaves or ()) for s in self.steps_between]
-        stepped = [o for o in behind if any(set(o.leaves) & leaves for leaves in between)]
-        return 0 < len(stepped) < len(behind)
-
     # -- what happened in between --------------------------------------------------------------------------------------
 
     @cached_property

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from .lines import source_of, sources_of
 from .meeting import Meeting
 from .operations import is_linear
@@ -30,12 +28,10 @@ def _begins_anew(meeting: Meeting, name: str) -> bool:
         source = source_of(meeting.trace, place) if place.file == loop.file else None
         if source is None or source.function(place.line) is not source.function(loop.line):
             continue
-        body = source.statement(loop.line)
-        written = [a.lineno for a in source.targets_written.get(name, ()) if isinstance(a, ast.stmt)]
-        end = body.end_lineno if body is not None else None
-        return any(
-            source.function(n) is source.function(loop.line) and not loop.line < n <= (end or n) for n in written
-        )
+        around, body = source.function(loop.line), source.statement(loop.line)
+        end = body.end_lineno if body is not None and body.end_lineno is not None else loop.line
+        lines = [a.lineno for a in source.targets_written.get(name, ()) if source.function(a.lineno) is around]
+        return any(not loop.line < n <= end for n in lines)
     return False
 
 
@@ -46,7 +42,7 @@ def untrained(meeting: Meeting, name: str) -> set[int]:
         return meeting.alone
     seen = {n.place for n in meeting.new if n.place is not None}
     anew = _begins_anew(meeting, name)
-    found = set()
+    found = set[int]()
     for n in meeting.walked.values():
         later = bool(n.again) and n.place not in seen
         # What a network was asked for before the loop is not what a sequence begins with.

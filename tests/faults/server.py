@@ -233,14 +233,14 @@ class _Starting:
 
 def _warm() -> None:
     """Lets every run of a coming `fix` be forked, the first one too."""
-    from secondpass.remedies.prove import rounds, start
+    from secondpass.remedies.prove import fork, rounds
 
-    made = start.Starter(_Starting())  # type: ignore[arg-type]
+    made = fork.Starter(_Starting())  # type: ignore[arg-type]
     made._answer(60.0)
     made.warm = True
 
     @contextmanager
-    def starter() -> Iterator[start.Starter]:
+    def starter() -> Iterator[fork.Starter]:
         try:
             yield made
         finally:

@@ -29,9 +29,12 @@ def mutants(host: Host) -> Iterator[Change]:
             yield Change(where(host, call), edits, **FIELDS)  # type: ignore[arg-type]
     for clear, statement, step, loop in _windows(host):
         edits = _guarded(host, clear, statement, loop, 2)
+        block = host.block(statement)
+        together = host.alone(*block[block.index(clear) : block.index(step) + 1])
         yield Change(
             where(host, statement, "-skipped"),
             (*edits, host.mark(step, line("failed"))),
+            references=(_guarded(host, clear, step, loop, 2),) if together else (),  # the step is left out as well
             **FIELDS,  # type: ignore[arg-type]
         )
 

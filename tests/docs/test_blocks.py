@@ -52,7 +52,9 @@ def check(block: Block, folder: Path, page: Path | None = None) -> None:
     elif block.language == "yaml":
         pytest.importorskip("yaml").safe_load(block.text)
     else:
-        assert block.language in ("python", "text", "diff"), f"line {block.line}: not executed: {block.language!r}"
+        assert block.language in ("python", "text", "diff", "lua"), (
+            f"line {block.line}: not executed: {block.language!r}"
+        )
 
 
 def write_file(block: Block, folder: Path) -> None:

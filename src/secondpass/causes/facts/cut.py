@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...record import Cut, Failure, Pass, Place, Trace
 from ...source import cut_of, effects, records_nothing, root_of
@@ -109,8 +110,12 @@ def constant_terms(trace: Trace) -> Iterator[Cut]:
 
 
 class Search:
-    def __init__(self, runs: list[Run], last: Run | None = None, failure: Failure | None = None) -> None:
-        self.runs, self.last, self.values = runs, last, Values(runs)
+    def __init__(
+        self, runs: list[Run], last: Run | None = None, failure: Failure | None = None, *, surely: bool = False
+    ) -> None:
+        self.runs, self.last, self.failure, self.values = runs, last, failure, Values(runs)
+        self._surely = surely
+        """Whether a value has a history only if it has one whichever branch of a conditional expression was taken."""
         self.requires = failure.requires if failure is not None else {}
         self.trained = frozenset(failure.trained) if failure is not None else frozenset()
         self._asked: set[tuple[int, int, Picks]] = set()
@@ -145,9 +150,14 @@ class Search:
         inner = operands(expr)
         if not _holds(expr) and not at.built:
             live = next((o for o in inner if self.has(o, at)), None)
-            if live is not None and (self.off(at) is not None or not _passes_on(expr)):
+            if live is not None and (self.off(at) is not None or (not _passes_on(expr) and self._sure.has(live, at))):
                 return self._here(live, at)
         return self._first([(o, at, ()) for o in inner], depth)
+
+    @cached_property
+    def _sure(self) -> Search:
+        """That nothing was recorded of a value says which branch of a conditional expression it came from."""
+        return self if self._surely else Search(self.runs, self.last, self.failure, surely=True)
 
     def lost_anew(self, expr: ast.expr, at: Run, picks: Picks = ()) -> _Found | None:
         """The same, whatever was asked before."""
@@ -210,6 +220,9 @@ class Search:
     def shown(self, operand: ast.expr, at: Run) -> str:
         """What lost its history: the name that is cut; of a longer expression what it is given to, or else what it reads."""
         if self._is_name(operand, at):
+            if isinstance(at.node, ast.Return) and isinstance(operand, ast.Name) and self.values.given(operand.id, at):
+                # A function that cuts its argument and returns it: people know it by the name that the result gets.
+                return next(iter(_given_to(at)), operand.id)
             return ast.unparse(operand).removesuffix(".data")
         own = _given_to(at, outside=False)
         todo = [] if own else [operand]
@@ -260,6 +273,8 @@ class Search:
         if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _PARAMETERS:
             return True
         inner = operands(expr)
+        if self._surely and isinstance(expr, ast.IfExp):
+            return all(self.has(o, at, picks, depth) for o in inner)
         if _holds(expr) or not at.built_itself:
             # Without a node it is handed on, or put into something.
             return (_holds(expr) or _passes_on(expr)) and any(self.has(o, at, (), depth) for o in inner)

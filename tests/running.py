@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import hashlib
 import json
 import os
@@ -52,6 +53,7 @@ def _child(folder: Path, program: str, streams: tuple[Path, Path], report: Path 
     sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8", closefd=False) for n in (1, 2))
     sys.excepthook = sys.__excepthook__
     os.environ["NO_COLOR"] = "1"
+    gc.freeze()  # the tests' own objects are many, and collecting them is no work of the program's, nor of the watch's
     atexit._clear()
     torch.set_num_threads(1)
     torch.manual_seed(0)

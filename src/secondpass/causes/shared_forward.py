@@ -90,8 +90,8 @@ INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep
 
 def explain(meeting: Meeting) -> Finding:
     """The first pass freed what the second one shares with it."""
-    meeting = meeting.of_one_iteration()
-    carrier = Named(meeting).carrier()
+    whole, meeting = meeting, meeting.of_one_iteration()
+    carrier = Named(meeting).carrier() or Named(whole).carrier()  # what is shared may have no name of its own any more
     mine, other = root_text(meeting.trace, meeting.used), root_text(meeting.trace, meeting.freed)
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")
     pair = f"`{other}` and `{mine}`" if mine and other and mine != other else "two losses"

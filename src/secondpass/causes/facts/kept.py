@@ -30,7 +30,8 @@ def kept_once(meeting: Meeting) -> str:
         own = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
         method = own[:1] in (["self"], ["cls"])
         given = len(own) > method or function.args.vararg or function.args.kwarg
-        if given and meeting.again is not False:
+        # A reading ends where the first of the kept values comes again: that no other was asked for says nothing.
+        if given and (meeting.again is not False or meeting.trace.producer == "check"):
             return ""  # one value for every argument: a store
         called = "(...)" if given else "()"
         if any(ast.unparse(d).endswith("cached_property") for d in function.decorator_list):

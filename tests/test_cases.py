@@ -31,6 +31,10 @@ MISSES = dict(
     for line in (CASES / "misses.txt").read_text(encoding="utf-8").splitlines()
     if line and not line.startswith("#")
 )
+# Repairs that leave something to say, and what is said is true.
+LEFT = {
+    ("memory-matrix-written-by-attention", "fixed_1.py"): ["unreached-parameter"]
+}  # only the cut history trained `value`
 REPAIRS = [(name, repair) for name, key in KEYS.items() for repair in key["result"] if repair != "main.py"]
 
 
@@ -100,7 +104,7 @@ def test_a_repaired_program_is_silent(case: str, repair: str, tmp_path: Path) ->
     done = run(case, repair, tmp_path, watched=True)
     assert done.status == 0
     assert "RESULT" in done.out
-    assert done.findings == []
+    assert [f["cause"] for f in done.findings] == LEFT.get((case, repair), [])
 
 
 def test_every_case_is_whole() -> None:

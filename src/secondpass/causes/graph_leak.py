@@ -102,6 +102,8 @@ def diagnose(trace: Trace) -> list[Finding]:
         if any(growth.path.is_below(other.path) for other, _ in chosen):
             continue
         finding = _explain(trace, growth)
+        if finding.failed is None and growth.begins_anew:
+            continue  # nothing puts anything into it, and it is made again: a choice from what others hold
         if finding.failed not in places:
             places.add(finding.failed)
             chosen.append((growth, finding))

@@ -17,6 +17,7 @@ an expression of such a statement, and each is answered by what the value was ma
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -96,6 +97,8 @@ def constant_terms(trace: Trace) -> Iterator[Cut]:
         if not any(search.has(*term) for term in terms):
             continue
         for term in terms:
+            if term[1].built_itself and cut_of(term[0]) is None:
+                continue  # nodes were recorded where it was computed
             found = search.lost_anew(*term) if not search.has(*term) else None
             if found is None or found.at is None or found.place is None or found.kind not in _BY_MISTAKE:
                 continue
@@ -291,7 +294,7 @@ class Search:
     def _is_module(self, call: ast.Call, at: Run) -> bool:
         """Whether what is called may have parameters of its own: it was not imported, and no value of the statement's was cut
         on the way in (then the nodes are those of what was cut)."""
-        if at.source.is_imported(call.func):
+        if at.source.is_imported(call.func) or (isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)):
             return False
         if self.trained and self.known_as(ast.unparse(call.func), at) in self.trained:
             return True

@@ -8,8 +8,10 @@ import gc
 import hashlib
 import json
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,26 +36,52 @@ class Run:
 def forked(folder: Path, program: str, *, watched: bool) -> Run:
     """Runs a program that lies below a folder."""
     out, err, report = (folder / f"{watched}.{ending}" for ending in ("out", "err", "json"))
-    child = os.fork()
-    if child == 0:
-        status = 99
-        try:
-            status = _child(folder, program, (out, err), report if watched else None)
-        finally:
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps([str(folder), program, str(out), str(err), str(report) if watched else None]) + "\n")
+    server.stdin.flush()
+    status = json.loads(server.stdout.readline())
     findings = json.loads(report.read_text(encoding="utf-8"))["findings"] if watched and report.exists() else []
     return Run(status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"), findings)
 
 
+@cache
+def _server() -> subprocess.Popen[str]:
+    """A process of its own: what the tests have in their frames would be looked at as the program's."""
+    environment = {**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", __name__]
+    return subprocess.Popen(
+        command,
+        cwd=Path(__file__).parents[1],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def serve() -> None:
+    """A child for every line that is asked."""
+    gc.freeze()
+    for line in sys.stdin:
+        folder, program, out, err, report = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            status = 99
+            try:
+                status = _child(Path(folder), program, (Path(out), Path(err)), report and Path(report))
+            finally:
+                os._exit(status)
+        print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])), flush=True)
+
+
 def _child(folder: Path, program: str, streams: tuple[Path, Path], report: Path | None) -> int:
     os.chdir(folder)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, file in enumerate(streams, 1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8", closefd=False) for n in (1, 2))
     sys.excepthook = sys.__excepthook__
-    os.environ["NO_COLOR"] = "1"
-    gc.freeze()  # the tests' own objects are many, and collecting them is no work of the program's, nor of the watch's
     atexit._clear()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -100,3 +128,7 @@ def _print_digests() -> None:
         elif isinstance(value, torch.Tensor):
             put(name, value)
     print(sorted(found.items()), hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest())
+
+
+if __name__ == "__main__":
+    serve()

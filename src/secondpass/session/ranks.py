@@ -332,9 +332,12 @@ def _sweep(folder: Path) -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
 def _is_library(file: str) -> bool:
-    parts = ("site-packages", "dist-packages", f"{os.sep}secondpass{os.sep}")
-    return file.startswith(("<", sys.base_prefix + os.sep + "lib")) or any(p in file for p in parts)
+    known = file.startswith(("<", sys.base_prefix + os.sep + "lib", _OURS))
+    return known or "site-packages" in file or "dist-packages" in file
 
 
 def _line(file: str, number: int) -> str:

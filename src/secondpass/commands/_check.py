@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..check import Settings, read
+from ..check.limits import unswept
 from ..record import Finding, Report
 
 __all__ = ["Check"]
@@ -55,8 +55,8 @@ class Check:
         if wrong:
             return self._refuse(wrong)
         if not self.options["watch"]:
-            gc.disable()  # this process ends soon, and reading looks after its own garbage
-            return self.once()
+            with unswept():  # reading looks after its own garbage
+                return self.once()
         from ..check.files.watch_files import changes
 
         while True:

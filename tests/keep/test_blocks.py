@@ -9,6 +9,8 @@ import torch
 from programs import differences, seed
 from test_side_effects import Stack
 from torch import nn
+from torch.autograd import forward_ad
+from torch.utils.checkpoint import checkpoint
 
 import secondpass
 
@@ -51,6 +53,49 @@ def test_a_block_of_code(options):
         assert differences(gradients(losses, parameters, None), expected) == []
         assert "keep" in str(block.ledger())
         del losses
+
+
+def forwards(layer, x):
+    with forward_ad.dual_level():
+        y, slope = forward_ad.unpack_dual(torch.tanh(layer(forward_ad.make_dual(x, torch.ones_like(x)))))
+        return y * slope
+
+
+def by_rows(layer, x):
+    return 2 * torch.func.vmap(lambda row: torch.tanh(layer(row)))(x)
+
+
+def checkpointed(layer, x):
+    return checkpoint(lambda y: torch.tanh(layer(y)).exp(), x, use_reentrant=False)
+
+
+def jacobians(layer, x):
+    slopes = torch.func.vmap(torch.func.jacrev(lambda row: torch.sin(row) * row))(x)
+    return torch.tanh(layer(x)) + slopes.sum(-1)
+
+
+def penalised(layer, x):
+    """A pass in the midst of the block."""
+    for _ in range(3):
+        x = torch.tanh(layer(x))
+        (slope,) = torch.autograd.grad(x.sum(), layer.weight, create_graph=True)
+        x = x + (slope.norm(2, -1) - 1) ** 2
+    return x
+
+
+@pytest.mark.parametrize("unseen", [forwards, by_rows, checkpointed, jacobians, penalised])
+@pytest.mark.filterwarnings("ignore:secondpass.keep")
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_block_of_which_nothing_is_seen(options, unseen):
+    """Or hardly anything: no node of it holds anything of keep's, and passes may follow nevertheless."""
+    layer, x = nn.Linear(8, 8), X[:4]
+    out = unseen(layer, x)
+    expected = [torch.autograd.grad(loss, layer.weight, retain_graph=True) for loss in (out.sum(), out.pow(2).sum())]
+    for _ in range(3):
+        with secondpass.kept(**options):
+            out = unseen(layer, x)
+        found = [torch.autograd.grad(loss, layer.weight) for loss in (out.sum(), out.pow(2).sum())]
+        assert [differences(a, b) for a, b in zip(expected, found, strict=True)] == [[], []]
 
 
 def test_the_same_block_follows_its_plan():

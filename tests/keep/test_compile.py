@@ -4,6 +4,7 @@
 import pytest
 import torch
 import zoo
+from harness import same_bits
 
 import secondpass
 
@@ -49,3 +50,43 @@ def test_compiled(policy, where):
             got = torch.autograd.grad(out[:, n].sum(), parameters, retain_graph=where == "around" or None)
             assert all(torch.equal(a, b) for a, b in zip(got, expected[n], strict=True))
         del out
+
+
+class Mixed(torch.nn.Module):
+    """Compiled parts, with a function that the compiler leaves alone, between parts that are not."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(zoo.Plain() for _ in range(2))
+        self.part = torch.compile(zoo.Plain(), backend="aot_eager")
+        left_alone = torch.compiler.disable(lambda x: torch.tanh(x) * x.exp())
+        self.function = torch.compile(lambda x: torch.sin(left_alone(torch.cos(x))), backend="aot_eager")
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = torch.sigmoid(self.function(self.part(block(x)))) * x
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:secondpass.keep")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"policy": "recompute"},
+        *(pytest.param(o, marks=pytest.mark.slow) for o in ({}, {"policy": "offload"}, {"budget": "60% of full"})),
+    ],
+)
+def test_what_is_compiled_first_in_a_kept_forward(options):
+    zoo.seed(3)
+    model, x = Mixed(), torch.randn(4, 8)
+    parameters = list(model.parameters())
+    kept = secondpass.keep(model, **options)
+    found = []
+    for _ in range(3):
+        out = kept(x)
+        found.append([torch.autograd.grad(loss, parameters) for loss in (out.sum(), out.pow(2).sum())])
+        del out
+    out = model(x)
+    expected = [torch.autograd.grad(loss, parameters, retain_graph=True) for loss in (out.sum(), out.pow(2).sum())]
+    assert all(same_bits(expected, each) for each in found)
+    assert torch.overrides._get_current_function_mode_stack() == []

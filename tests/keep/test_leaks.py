@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A call dies with its graph, whatever was given to it and whatever holds its outputs."""
 
+import contextlib
 import gc
 
 import pytest
 import torch
+from harness import same_bits
 from libraries import EXAMPLES
 from programs import POLICIES, live_bytes, seed
 from test_side_effects import Block, Cache, Remembering, Stack
+from torch import nn
 
 import secondpass
 
+_push = torch._C._autograd._push_saved_tensors_default_hooks
 OPTIONS = {**POLICIES, "budget": {"budget": "60% of full"}}
 
 
@@ -59,6 +63,58 @@ def test_a_module_that_keeps_its_output(options):
         out.mean().backward()
         live.append(live_bytes())
     assert max(live[5:]) == min(live[5:])
+
+
+class Saving(nn.Module):
+    """Has hooks of its own on what is saved, some of which is the result of the node that saves it."""
+
+    def __init__(self, hooks):
+        super().__init__()
+        self.blocks, self.hooks = nn.ModuleList(nn.Linear(8, 8) for _ in range(3)), hooks
+
+    def forward(self, x):
+        for block in self.blocks:
+            with self.hooks():
+                x = torch.tanh(block(x)).exp()
+            x = torch.sigmoid(x)
+        return x
+
+
+HOOKS = {
+    "save_on_cpu": torch.autograd.graph.save_on_cpu,
+    "identity": lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "nested": lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: {"t": [t]}, lambda d: d["t"][0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:secondpass.keep")
+@pytest.mark.parametrize("options", [{}, *OPTIONS.values()], ids=["nothing", *OPTIONS])
+@pytest.mark.parametrize("hooks", HOOKS.values(), ids=HOOKS)
+@pytest.mark.parametrize("around", [False, True], ids=["inside", "around"])
+def test_hooks_of_others(options, hooks, around):
+    seed(0)
+    model = Saving(contextlib.nullcontext if around else hooks)
+    kept = secondpass.keep(model, **options)
+    found, live = [], []
+    for call in [model] + 4 * [kept]:
+        x = torch.linspace(-1, 1, 32).reshape(4, 8).requires_grad_()
+        with hooks() if around else contextlib.nullcontext():
+            out = call(x)
+        out.sum().backward(retain_graph=call is model)
+        (gradient,) = torch.autograd.grad(out.pow(2).sum(), x, create_graph=True)
+        found.append([x.grad, gradient.detach(), *torch.autograd.grad(gradient.pow(2).sum(), x)])
+        del out, gradient, x
+        live.append(len(storages()))
+    assert all(same_bits(found[0], other) for other in found)
+    assert len(kept._keeper.calls) == 0
+    assert live[2] - live[1] == live[3] - live[2] == 3  # the gradients that are held here
+    assert torch._C._autograd._push_saved_tensors_default_hooks is _push
+
+
+def storages():
+    gc.collect()
+    tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor]
+    return {tensor.untyped_storage()._cdata for tensor in tensors}
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 numpy = pytest.importorskip("numpy")
@@ -256,6 +257,16 @@ class Ragged(Plain):
         return x * (torch.cat(list(rows.unbind())) @ self.up.weight)
 
 
+class Dual(Plain):
+    """Differentiates forwards inside of its forward: a tensor has a tangent, which its memory does not tell."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with forward_ad.dual_level():
+            both = forward_ad.make_dual(x, torch.ones_like(x))
+            y, slope = forward_ad.unpack_dual(torch.tanh(super().forward(both)))
+        return y + torch.sin(slope)
+
+
 class Skips(nn.Module):
     """Uses one tensor inside and outside of its blocks, several times: the order of accumulation shows in the bits."""
 
@@ -328,7 +339,7 @@ class Trees(nn.Module):
 
 BLOCKS = [
     Plain, Dropped, Attention, Recurrent, Cells, Normed, Spectral, OldSpectral, Weighted, InPlace, Mutating, Lucky,
-    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast, Conjugated, Taught, Ragged,
+    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast, Conjugated, Taught, Ragged, Dual,
 ]  # fmt: skip
 WHOLES = [Skips, Shared, Trees]
 

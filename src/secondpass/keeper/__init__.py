@@ -9,16 +9,6 @@ from .losses.bptt import bptt, detach
 from .losses.grads import backward, grads
 
 __all__ = [
-    "BudgetError",
-    "HistoryError",
-    "KeepError",
-    "Ledger",
-    "Plan",
-    "RepeatError",
-    "backward",
-    "bptt",
-    "detach",
-    "grads",
-    "keep",
-    "kept",
-]
+    "BudgetError", "HistoryError", "KeepError", "Ledger", "Plan", "RepeatError", "backward", "bptt", "detach", "grads",
+    "keep", "kept",
+]  # fmt: skip

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from . import engine
 from .budget.plan import Plan
 from .call import Call
+from .engine import attach
 from .keeper import Keeper, wanted
 from .ledger import Ledger
 from .place import caller_code
@@ -192,7 +192,7 @@ class kept(Kept):
         if wanted():
             with torch._C.DisableTorchFunction():
                 self._call = self._keeper.begin([], block=True)
-            engine.attach(self._call)
+            attach(self._call)
             self._keeper.calls.add(self._call)
             self._open.enter_context(self._keeper.recording(self._call))
         return self

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from . import ddp
 from .budget.plan import Plan, Plans
+from .ddp import ddp_around
 from .errors import changed, freed
 from .ledger import Line, PassLine
 from .place import caller
@@ -117,7 +117,7 @@ class Call(Region):
         """Up to here there is room."""
         self.settled = False
         self.place = caller()
-        self.ddp = ddp.around(keeper.module)
+        self.ddp = ddp_around(keeper.module)
         wrapper = self.ddp() if self.ddp is not None else None
         self.ddp_synchronises = wrapper is not None and bool(wrapper.require_backward_grad_sync)
         self.ddp_passes = 0
@@ -262,8 +262,8 @@ class Call(Region):
         op, known = value.op, value.trusted
         assert op is not None
         same = verify(store, value)
-        if not known and self.plan is not None:
-            # Later calls need not compare again.
+        if not known and self.plan is not None and op.number < len(self.plan.steps):
+            # Later calls need not compare again. A plan that was made for a pass in the midst of a block ends there.
             step = self.plan.steps[op.number]
             step.solid |= value.op is None
             step.trusted = same and all(made.trusted for made in op.made() if made.tokens)

@@ -16,10 +16,10 @@ from torch import nn
 
 from .errors import KeepError
 
-__all__ = ["around", "prepare"]
+__all__ = ["ddp_around", "prepare_ddp"]
 
 
-def around(module: nn.Module | None) -> weakref.ref[Any] | None:
+def ddp_around(module: nn.Module | None) -> weakref.ref[Any] | None:
     """The DDP wrapper that a kept call runs in, or that it is."""
     parallel = sys.modules.get("torch.nn.parallel.distributed")
     if parallel is None:
@@ -29,7 +29,7 @@ def around(module: nn.Module | None) -> weakref.ref[Any] | None:
     return None if found is None else weakref.ref(found)
 
 
-def prepare(frames: list[Any], roots: tuple[Any, ...], accumulates: bool) -> None:
+def prepare_ddp(frames: list[Any], roots: tuple[Any, ...], accumulates: bool) -> None:
     """Before a pass that adds to `.grad`: the second and later ones over a DDP forward must be reduced too."""
     if not accumulates:
         return

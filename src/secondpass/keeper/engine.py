@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from . import ddp
 from .call import Call
+from .ddp import prepare_ddp
 from .saved.graph import Node, free, node_of, walk
 
 _autograd: Any = torch.autograd
@@ -67,7 +67,7 @@ class _Layer:
         for guard in list(_engine.guards):
             guard(t_outputs)
         calls = list(_engine.calls)
-        if not calls or len(args) < 4:
+        if not calls or len(args) < 4 or any(map(_of_a_transform, t_outputs)):
             return self.below(t_outputs, *args, **kwargs)
         return _pass(self.below, calls, t_outputs, args, kwargs)
 
@@ -75,6 +75,11 @@ class _Layer:
 _engine = _Engine()
 _here = threading.local()
 """`_here.roots` are the roots of the pass that this thread is about to start."""
+
+
+def _of_a_transform(root: Any) -> bool:
+    """It is differentiated by `torch.func` inside of a forward: its graph belongs to that, and is gone afterwards."""
+    return isinstance(root, torch.Tensor) and torch._C._functorch.is_gradtrackingtensor(root)
 
 
 def attach(call: Call) -> None:
@@ -105,7 +110,7 @@ def _pass(below: Any, calls: list[Call], roots: Any, args: tuple[Any, ...], kwar
     if not met:
         return below(roots, *args, **kwargs)
     with torch._C.DisableTorchFunction():
-        ddp.prepare(met, roots, kwargs.get("accumulate_grad", False))
+        prepare_ddp(met, roots, kwargs.get("accumulate_grad", False))
         for call in met:
             call.begin_pass(roots)
     before, _here.roots = getattr(_here, "roots", None), roots

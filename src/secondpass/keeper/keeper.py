@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from . import engine
 from .budget.plan import Plan, Plans
 from .budget.settle import settle
 from .budget.size import Share, parse_budget, readable
 from .budget.units import Units, choose_units
 from .call import Call
+from .engine import attach
 from .errors import KeepError
 from .ledger import Ledger, Line, PassLine
 from .place import caller, warn
@@ -27,6 +27,7 @@ from .recompute.state import top_hooks
 from .recompute.tape import Tape
 from .saved.graph import storage_of
 from .saved.held import holding
+from .saved.others import apart_from_nodes
 from .saved.store import HOST, Store
 from .tree import tensors
 
@@ -219,6 +220,7 @@ class Keeper:
         tape = call.tape
         with contextlib.ExitStack() as stack:
             stack.enter_context(_without_donations())
+            stack.enter_context(apart_from_nodes(call))
             if tape is not None:
                 stack.enter_context(self._routed(call, tape))
                 stack.enter_context(watching_compiled())
@@ -239,7 +241,7 @@ class Keeper:
             self._say_nothing_found("it computes when it is asked for more, after the call")
         if found:
             self.calls.add(call)
-            engine.attach(call)
+            attach(call)
             self._settle_end(call)
         else:
             self._look_for_history(call)

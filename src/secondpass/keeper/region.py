@@ -54,12 +54,20 @@ class Region:
         self._end, self.open = mark(), False
         found = False
         for value in outputs:
-            node: Any = value.grad_fn
-            if node is not None and self.inside(node):
-                node.metadata.setdefault(_KEY, []).append(self)
+            if self.unseen(value):
                 self.anchors.append(weakref.ref(value))
                 found = True
         return found
+
+    def unseen(self, tensor: torch.Tensor) -> bool:
+        """Lets the node behind a tensor hold the region, if it belongs here: nothing that it saved may do so."""
+        node: Any = tensor.grad_fn
+        if node is None or not self.inside(node):
+            return False
+        holders = node.metadata.setdefault(_KEY, [])
+        if self not in holders:
+            holders.append(self)
+        return True
 
     @property
     def built(self) -> int:

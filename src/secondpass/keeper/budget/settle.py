@@ -127,14 +127,17 @@ class _Cutter:
             try:
                 decision = _choose(self.planner(way), policy, budget)
             except BudgetError as error:
-                refused.append(error)
+                refused.append(error.with_traceback(None))
                 continue
             choice = decision.choice
             found.append((decision.peak if choice is None or budget is None else choice.seconds, number, decision))
             if choice is None or not choice.dropped:
                 break
         if not found:
-            raise min(refused, key=lambda error: error.least)
+            try:
+                raise min(refused, key=lambda error: error.least)
+            finally:
+                refused.clear()  # its traceback leads here, and from here to all that the forward saved
         _, number, decision = min(found, key=lambda way: way[:2])
         if len(found) + len(refused) > 1:
             decision = _choose(self.planner(self.ways[number]), policy, budget)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .. import engine
+from ..engine import add_guard, remove_guard
 from ..errors import HistoryError
 from ..saved.graph import node_of, walk
 from ..tree import leaves, map_leaves, tensors
@@ -83,7 +83,7 @@ def bptt(
 
 def _windows(parts: Iterator[Any], state: Any, size: int, module: nn.Module | None) -> Iterator[Window]:
     guard = _Guard()
-    engine.add_guard(guard)
+    add_guard(guard)
     try:
         for index, inputs in enumerate(parts):
             state = detach(state)
@@ -94,7 +94,7 @@ def _windows(parts: Iterator[Any], state: Any, size: int, module: nn.Module | No
             yield part
             state = part.state
     finally:
-        engine.remove_guard(guard)
+        remove_guard(guard)
 
 
 def _cut(sequence: Any, window: int, dim: int) -> Iterator[Any]:

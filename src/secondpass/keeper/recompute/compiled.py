@@ -11,14 +11,16 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import torch
 
+from ..stand_in import StandIn, standing_in
+
 __all__ = ["paused", "watching_compiled"]
 
 _NAME = "_maybe_set_eval_frame"
-_lock = threading.Lock()
 _modes: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack
 _push: Callable[[Any], None] = torch.overrides._push_mode
 _pop: Callable[[], Any] = torch.overrides._pop_mode
@@ -48,23 +50,33 @@ def _replace(modes: list[Any]) -> list[Any]:
     return before
 
 
-class _Watcher:
-    """Stands where compiled code is entered and left."""
+class _Watcher(StandIn):
+    """Stands where compiled code is entered and left.
+
+    The same function is called at both, by whoever enters and leaves: the compiler itself does so on the way, around what
+    it must not compile. So a tape comes back when the one returns for whom it stepped aside.
+    """
 
     def __init__(self, below: Any) -> None:
-        self.below, self.users = below, 0
+        super().__init__(below)
         self._here = threading.local()
 
     def __call__(self, callback: Any) -> Any:
-        stack: list[Any] | None = getattr(self._here, "stack", None)
-        if callback not in (None, False) and stack is None:
+        aside: tuple[int, list[Any]] | None = getattr(self._here, "aside", None)
+        if aside is None and callback not in (None, False):
             modes = _modes()
             if any(getattr(mode, "steps_aside", False) for mode in modes):
-                self._here.stack = _replace([m for m in modes if not getattr(m, "steps_aside", False)])
-        elif callback in (None, False) and stack is not None:
-            self._here.stack = None
-            _replace(stack)
+                stack = _replace([m for m in modes if not getattr(m, "steps_aside", False)])
+                self._here.aside = _enterer(sys._getframe(1)), stack
+        elif aside is not None and aside[0] == _enterer(sys._getframe(1)):
+            self._here.aside = None
+            _replace(aside[1])
         return self.below(callback)
+
+
+def _enterer(frame: FrameType) -> int:
+    """Who enters compiled code, and leaves it: a call of a function, or a context manager."""
+    return id(frame.f_locals["self"] if frame.f_code.co_name in ("__enter__", "__exit__") else frame)
 
 
 @contextlib.contextmanager
@@ -74,16 +86,5 @@ def watching_compiled() -> Iterator[None]:
     if module is None or not hasattr(module, _NAME):
         yield
         return
-    with _lock:
-        watcher = getattr(module, _NAME)
-        if not isinstance(watcher, _Watcher):
-            watcher = _Watcher(watcher)
-            setattr(module, _NAME, watcher)
-        watcher.users += 1
-    try:
+    with standing_in(_Watcher, module, _NAME):
         yield
-    finally:
-        with _lock:
-            watcher.users -= 1
-            if not watcher.users and getattr(module, _NAME) is watcher:
-                setattr(module, _NAME, watcher.below)

@@ -29,20 +29,8 @@ if TYPE_CHECKING:
     from ..saved.mask import Bits
 
 __all__ = [
-    "GIVEN",
-    "MADE",
-    "PARAMETER",
-    "SOURCE",
-    "Holder",
-    "Op",
-    "Ref",
-    "Saved",
-    "Value",
-    "bare",
-    "copied",
-    "lazy",
-    "view",
-]
+    "GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Value", "bare", "copied", "lazy", "view",
+]  # fmt: skip
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"

@@ -12,14 +12,8 @@ import torch
 from ..errors import KeepError
 
 __all__ = [
-    "Autocast",
-    "Settings",
-    "attention_backends",
-    "autocast_now",
-    "top_hooks",
-    "under_autocast",
-    "under_backends",
-]
+    "Autocast", "Settings", "attention_backends", "autocast_now", "top_hooks", "under_autocast", "under_backends",
+]  # fmt: skip
 
 Autocast = tuple[tuple[str, bool, torch.dtype], ...]
 _Setting = tuple[Callable[[], Any], Callable[[Any], Any]]

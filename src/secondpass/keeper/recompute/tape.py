@@ -10,8 +10,9 @@ NOTE [ The tape ]
    used twice.
 4. What a node saves is packed while its operation runs, and becomes a token that names a value. A value whose operation
    may be run again (see NOTE [ What may be run again ]) need not be held: it is computed again from values that are.
-5. What the tape did not see is held: results of other libraries' kernels, of compiled regions, of custom Functions. It
-   is told by an unknown storage, by a version that has moved, or by a history that appeared from nowhere.
+5. What the tape did not see is held: results of other libraries' kernels, of compiled regions, of custom Functions, of
+   `torch.func` and of forward-mode derivatives, which memory alone does not tell. It is told by an unknown storage, by a
+   version that has moved, or by a history that appeared from nowhere.
 6. No code of the user's ever runs again, so nothing that it does besides computing can happen twice; and no state
    around it matters, for all that it decided is written down.
 7. An operation that reads memory from outside of the forward, which anybody may write to, is run again only if its node
@@ -29,6 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
+from torch.autograd import forward_ad
 from torch.nn import Parameter, functional
 from torch.overrides import TorchFunctionMode
 
@@ -94,6 +96,8 @@ class Listener(Protocol):
 
     def unpack(self, token: Saved) -> torch.Tensor: ...
 
+    def unseen(self, tensor: torch.Tensor) -> bool: ...
+
     def other_script(self, log: list[Any], func: Any) -> Script | None: ...
 
     def grown(self) -> None: ...
@@ -146,6 +150,13 @@ class Tape(TorchFunctionMode):
                 with _unseen():
                     self._expose(args[0])
             return func(*args, **kwargs) if kwargs else func(*args)
+        if forward_ad._current_level >= 0:
+            out = func(*args, **kwargs) if kwargs else func(*args)
+            with _unseen():
+                for tensor in out if isinstance(out, (tuple, list)) else (out,):
+                    if isinstance(tensor, torch.Tensor):
+                        self._listener.unseen(tensor)
+            return out
         if _modes():
             self._beneath = True
             with _unseen():
@@ -323,6 +334,8 @@ class Tape(TorchFunctionMode):
         found.kind, found.requires_grad = GIVEN, True
         if _learns(base):
             found.kind, found.leaf = PARAMETER, id(base)
+        else:
+            self._listener.unseen(tensor)
         return found
 
     def _opaque(self) -> Value:

@@ -31,7 +31,10 @@ def verify(store: Holder, value: Value) -> bool:
         value.trusted = _same(store, value)
         if not value.trusted and not op.grad:
             op.grad = True  # some functions take another way when nobody will differentiate
-            value.trusted = _same(store, value)
+            try:
+                value.trusted = _same(store, value)
+            finally:
+                op.grad = value.trusted
     except ChangedError:
         return False
     if value.trusted:

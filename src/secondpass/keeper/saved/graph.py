@@ -18,18 +18,8 @@ import torch
 from ..errors import freed
 
 __all__ = [
-    "Node",
-    "emptied",
-    "free",
-    "node_of",
-    "release",
-    "same_bits",
-    "saved",
-    "saved_bytes",
-    "slots",
-    "storage_of",
-    "walk",
-]
+    "Node", "emptied", "free", "node_of", "release", "same_bits", "saved", "saved_bytes", "slots", "storage_of", "walk",
+]  # fmt: skip
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
 

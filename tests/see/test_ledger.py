@@ -252,6 +252,22 @@ def test_a_graph_of_another_thread():
     assert secondpass.ledger(made[0]).total >= 400
 
 
+def test_what_is_read_last_is_not_an_input():
+    """Its only holder is the graph, not whoever has just looked at it."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    loss = torch.compile(net, backend="aot_eager")(torch.randn(6, 4)).sum()
+    assert [(r.kind, r.shape) for r in secondpass.ledger(loss) if r.region == "compiled" and r.kind == "saved"] == [
+        ("saved", (6, 4)),
+        ("saved", (6, 8)),
+    ]
+
+
+def test_notes_are_not_as_narrow_as_the_table():
+    net, x = nn.Linear(4, 8), torch.randn(6, 4)
+    shown = str(secondpass.ledger(net(x).tanh().sum()))
+    assert "not counted: 1 input that lives elsewhere (96 B)" in shown.splitlines()
+
+
 def test_compiled_regions():
     f = torch.compile(lambda x: (x.sin() * x.exp()).sum(), backend="aot_eager")
     loss = f(torch.randn(100, requires_grad=True) * 1)

@@ -41,6 +41,19 @@ NEEDED = """
     limit(160)
     loss = net(x).mean()
 """
+COMPREHENSION = """
+    def forward(batch):
+        return net(batch)
+
+    limit(160)
+    kept = []
+    for step in range(3):
+        opt.zero_grad()
+        net(x).mean().backward()
+        opt.step()
+        kept.append(forward(x))
+    outputs = [forward(x) for _ in range(100)]
+"""
 ELSEWHERE = """
     limit(160)
     loss = nn.Linear(256, 1)(x[:9]).mean()
@@ -66,6 +79,14 @@ def test_what_no_later_pass_can_need(tmp_path):
     assert "were built before the last step and can be needed by no later pass: `outputs` holds" in shown
     assert "Detach what goes into `outputs`" in shown
     assert "train.py:" in shown and "outputs.append(net(x))" in shown
+
+
+@pytest.mark.slow
+def test_what_a_comprehension_had_built_is_gone_by_then(tmp_path):
+    shown = " ".join(run(tmp_path, START, COMPREHENSION).split())
+    assert "SP506" in shown and "the comprehension at train.py:" in shown, shown
+    # Built in a function, collected by the script: the line to change is the script's.
+    assert "Detach what goes into `kept` (train.py:25)" in shown or "+ kept.append(forward(x).detach())" in shown, shown
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
 // What Python writes into the page, and what is derived from it once. The other side: secondpass/see.
+import { bisectLeft } from 'd3-array'
 
 export interface Place {
   file: string
@@ -249,6 +250,33 @@ export const moments: [number, number] = (() => {
   if (low > high) return [0, 1]
   return low === high ? [low - 0.5, high + 0.5] : [low, high]
 })()
+
+/**
+ * Samples that follow each other with no pass between them that nobody looked at, as [first, last]: a line from one to the
+ * next is right inside of these only.
+ */
+export function stretches(samples: Sample[]): [number, number][] {
+  const passes = data.passes.map((pass) => pass.at).sort((a, b) => a - b)
+  const distance = (at: number, pass: number) => Math.abs((passes[pass] ?? Infinity) - at)
+  const found: [number, number][] = []
+  let first = 0
+  let before = -1
+  samples.forEach((sample, index) => {
+    const now = bisectLeft(passes, sample.at)
+    if (index && now > before) {
+      // Taken before and after the one pass between them, or after the pass ahead of it and before the next.
+      const last = samples[index - 1].at
+      const seen = now === before + 1 && distance(last, before) <= distance(last, before - 1) && distance(sample.at, before) <= distance(sample.at, now)
+      if (!seen) {
+        found.push([first, index - 1])
+        first = index
+      }
+    }
+    before = now
+  })
+  if (samples.length) found.push([first, samples.length - 1])
+  return found
+}
 
 /** The finding that tells of a cause, by its code. */
 export function findingOf(code: string | null): number {

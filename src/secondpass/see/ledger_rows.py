@@ -75,8 +75,29 @@ class Group:
     count: int
 
 
+class _Shown:
+    """What is shown as a table: in a terminal, in a notebook, as text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from .ledger_table import plain
+
+        return plain(self)  # type: ignore[arg-type]
+
+    def __rich__(self) -> Any:
+        from .ledger_table import table
+
+        return table(self)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        from .ledger_table import html
+
+        return html(self)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(_Shown):
     """What the graphs hold. Iterates over its rows; `print` shows it as a table."""
 
     rows: tuple[Row, ...] = ()
@@ -144,26 +165,12 @@ class Ledger:
         saved = [r for r in self.rows if r.kind == "saved" and r.state == "alive"]
         freed = len({r.number for r in self.rows if r.state == "freed"})
         gone = f", {freed} freed" if freed else ""
-        return f"<Ledger: {size(self.total)} in {len(saved)} saved tensors behind {self.nodes} nodes{gone}>"
-
-    def __str__(self) -> str:
-        from .ledger_table import plain
-
-        return plain(self)
-
-    def __rich__(self) -> Any:
-        from .ledger_table import table
-
-        return table(self)
-
-    def _repr_html_(self) -> str:
-        from .ledger_table import html
-
-        return html(self)
+        held = f"{len(saved)} saved tensor{'' if len(saved) == 1 else 's'} behind {self.nodes} node{'' if self.nodes == 1 else 's'}"
+        return f"<Ledger: {size(self.total)} in {held}{gone}>"
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(_Shown):
     """Saved bytes by one thing. Iterates over its groups, `groups["net.0"]` gives one; `print` shows it as a table."""
 
     key: str
@@ -187,22 +194,7 @@ class Groups:
         return json.dumps({"schema": SCHEMA, **to_plain(self)}, indent=indent, ensure_ascii=False)
 
     def __repr__(self) -> str:
-        return f"<Ledger by {self.key}: {size(self.total)} in {len(self.groups)} groups>"
-
-    def __str__(self) -> str:
-        from .ledger_table import plain
-
-        return plain(self)
-
-    def __rich__(self) -> Any:
-        from .ledger_table import table
-
-        return table(self)
-
-    def _repr_html_(self) -> str:
-        from .ledger_table import html
-
-        return html(self)
+        return f"<Ledger by {self.key}: {size(self.total)} in {len(self.groups)} group{'' if len(self.groups) == 1 else 's'}>"
 
 
 def _key(key: str, *others: str) -> Callable[[Row], str | None]:

@@ -18,22 +18,20 @@ _CELL = "padding:1px 8px;text-align:"
 
 
 def table(of: Ledger | Groups) -> Any:
-    """A table for rich's consoles."""
+    """A table for rich's consoles. Title and notes are as wide as the console: a table may be narrower."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     title, heads, rows, notes = _content(of)
-    if not rows:  # a table would be as narrow as its heads, and so would the notes
-        return Text.assemble((title, "bold"), *((f"\n{note}", "dim") for note in notes))
-    made = Table(title=title, title_justify="left", caption="\n".join(notes) or None, caption_justify="left", box=None)
-    made.title_style, made.caption_style, made.pad_edge = "bold", "dim", False
+    made = Table(box=None, pad_edge=False)
     for head, right in heads:
         made.add_column(
             head, justify="right" if right else "left", overflow="fold", style="bold" if head == "bytes" else ""
         )
     for row in rows:
         made.add_row(*(Text(cell) for cell in row))
-    return made
+    return Group(Text(title, "bold"), *[made] * bool(rows), *(Text(note, "dim") for note in notes))
 
 
 def plain(of: Ledger | Groups) -> str:

@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a node comes from: line, module, iteration, and the pass that freed it, from what a watcher has noted."""
+"""What is read of a graph, and where it comes from: line, module, iteration, and the pass that freed it, from what a watcher has noted."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..record import Place
 from ..watcher.log import END, ENTRY, Log, Statement
 from ..watcher.watcher import Watcher
 from .ledger_rows import Row
 
-if TYPE_CHECKING:
-    from .read_graph import Entry
-
-__all__ = ["Origin"]
+__all__ = ["Entry", "Origin"]
 
 _BACK = 50_000
+
+
+class Entry:
+    """One memory while a graph is being read: numbers and names, no tensor."""
+
+    __slots__ = (
+        "bytes", "device", "dtype", "holder", "kind", "number", "op", "owner", "region", "shape", "shared", "slot", "state"
+    )  # fmt: skip
+
+    def __init__(self, number: int, op: str, slot: str, region: str | None) -> None:
+        self.number, self.op, self.slot, self.region = number, op, slot, region
+        self.bytes = self.shared = 0
+        self.kind, self.state, self.dtype, self.device = "saved", "alive", "", ""
+        self.shape: tuple[int, ...] = ()
+        self.holder: str | None = None
+        self.owner: str | None = None
+        """The module whose parameters the node consumes, where nothing better tells the module."""
 
 
 class Origin:

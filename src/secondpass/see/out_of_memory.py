@@ -19,8 +19,8 @@ from ..record import Failure, Kept, Place, Trace
 from ..torchgraph import is_leaf
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
-from .node_origin import Origin
-from .read_graph import Entry, Reading, without_collection
+from .node_origin import Entry, Origin
+from .read_graph import Reading, without_collection
 
 __all__ = ["is_out_of_memory", "out_of_memory"]
 

@@ -43,9 +43,9 @@ from ..watcher.bindings import Snapshot, look
 from ..watcher.files import Files
 from ..watcher.watcher import Watcher
 from .ledger_rows import Ledger
-from .node_origin import Origin
+from .node_origin import Entry, Origin
 
-__all__ = ["Entry", "Reading", "take", "watching", "without_collection"]
+__all__ = ["Reading", "take", "watching", "without_collection"]
 
 _OWN = ("result", "output")
 """What PyTorch calls a node's own outputs where the node saves them: they are values with history, though what is saved of
@@ -108,23 +108,6 @@ def _tensors(loss: Any) -> list[Any]:
     if not found:
         raise ValueError("there is no tensor in what was given: nothing to list")
     return found
-
-
-class Entry:
-    """One memory while a graph is being read: numbers and names, no tensor."""
-
-    __slots__ = (
-        "bytes", "device", "dtype", "holder", "kind", "number", "op", "owner", "region", "shape", "shared", "slot", "state"
-    )  # fmt: skip
-
-    def __init__(self, number: int, op: str, slot: str, region: str | None) -> None:
-        self.number, self.op, self.slot, self.region = number, op, slot, region
-        self.bytes = self.shared = 0
-        self.kind, self.state, self.dtype, self.device = "saved", "alive", "", ""
-        self.shape: tuple[int, ...] = ()
-        self.holder: str | None = None
-        self.owner: str | None = None
-        """The module whose parameters the node consumes, where nothing better tells the module."""
 
 
 class Reading:
@@ -230,6 +213,7 @@ class Reading:
                         referred[key] = referred.get(key, 0) + slot.startswith(_BY_PYTHON)
                     if tensor.grad_fn is not None or slot.removeprefix("_saved_").startswith(_OWN):
                         made.add(key)
+        tensor = None  # it would count as a holder of the last one
         for key, entry in known.items():
             if entry.kind == "saved" and entry.region in (None, "compiled", "checkpoint") and key not in made:
                 # Another tensor in the same memory, or another reference to the same tensor.

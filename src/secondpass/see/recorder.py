@@ -22,8 +22,8 @@ from ..watcher.failure import Failed
 from ..watcher.ledger import PassNote
 from ..watcher.watcher import Watcher
 from .modules import Modules
-from .node_origin import Origin
-from .read_graph import Entry, Reading, without_collection
+from .node_origin import Entry, Origin
+from .read_graph import Reading, without_collection
 
 __all__ = ["Recorder", "Sample"]
 

@@ -42,6 +42,8 @@ export interface Mark {
 }
 
 const AROUND = 2
+/** As many characters as an excerpt shows without scrolling. */
+const WIDE = 84
 
 /** Excerpts of the files that have marks: the marked lines and what stands around them. */
 export function Source({ marks }: { marks: Mark[] }) {
@@ -112,9 +114,11 @@ function File({ name, marks }: { name: string; marks: Mark[] }) {
 function Line({ name, number, tokens, marks }: { name: string; number: number; tokens: Token[]; marks: Mark[] }) {
   const key = `${name}:${number}`
   const role = marks.at(-1)?.role
+  // Notes beside a long line would lie on top of it.
+  const size = tokens.reduce((sum, [text]) => sum + text.length, 0) + marks.reduce((sum, mark) => sum + mark.note.length + 4, 0)
   return (
     <div
-      class={`line${role ? ` ${role}` : ''}${lit.value === key ? ' lit' : ''}`}
+      class={`line${role ? ` ${role}` : ''}${size > WIDE ? ' long' : ''}${lit.value === key ? ' lit' : ''}`}
       data-line={number}
       onMouseEnter={() => (hovered.value = key)}
       onMouseLeave={() => (hovered.value = null)}

@@ -1,7 +1,7 @@
 // Life: a timeline. Each graph is a bar from built to freed; a reuse is an arrow from the pass back into the freed bar.
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { bands, data, findingOf, graphById, moments, passById, type Graph, type Pass, type Step } from '../data'
+import { bands, data, findingOf, graphById, moments, passById, stretches, type Graph, type Pass, type Step } from '../data'
 import { bytes, count, iterationText, keyOf, many, moment, once, placeText } from '../format'
 import { causeColour, causes, ink, SANS, type Ink } from '../palette'
 import { fit, roundRect, useCanvas, type Size } from '../parts/canvas'
@@ -489,39 +489,45 @@ function marks(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) 
   }
 }
 
-/** Where the bars leave room: what they cost, on the same axis. */
-const costs: [number, number][] = (() => {
-  if (data.memory.length) return data.memory.map((sample) => [sample.at, sample.bytes])
+/** Where the bars leave room: what they cost, on the same axis. With nothing between what was not looked at. */
+const costs: [number, number][][] = (() => {
+  if (data.memory.length) {
+    const all = data.memory.map((sample): [number, number] => [sample.at, sample.bytes])
+    return stretches(data.memory).map(([first, last]) => all.slice(first, last + 1))
+  }
   let now = 0
-  return data.graphs
+  const known = data.graphs
     .filter((graph) => graph.bytes !== null)
     .flatMap((graph) => [[graph.built, graph.bytes!] as const, ...(graph.freed === null ? [] : [[graph.freed, -graph.bytes!] as const])])
     .sort((a, b) => a[0] - b[0])
     .flatMap(([at, by]) => [[at, now] as [number, number], [at, (now += by)] as [number, number]])
+  return known.length ? [known] : []
 })()
 
 function bytesBelow(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) => number, top: number, bottom: number, width: number): void {
-  const highest = costs.reduce((most, [, value]) => Math.max(most, value), 0)
+  const highest = costs.flat().reduce((most, [, value]) => Math.max(most, value), 0)
   if (!highest) return
   const start = Math.max(top, bottom - 300)
   const y = (value: number) => bottom - (value / highest) * (bottom - start - 26)
-  context.beginPath()
-  context.moveTo(x(costs[0][0]), bottom)
-  for (const [at, value] of costs) context.lineTo(x(at), y(value))
-  context.lineTo(x(costs[costs.length - 1][0]), bottom)
-  context.closePath()
-  context.fillStyle = colours.accent
-  context.globalAlpha = 0.16
-  context.fill()
-  context.globalAlpha = 1
-  context.beginPath()
-  for (const [at, value] of costs) context.lineTo(x(at), y(value))
-  context.strokeStyle = colours.accent
-  context.lineWidth = 1.5
-  context.stroke()
+  for (const piece of costs) {
+    context.beginPath()
+    context.moveTo(x(piece[0][0]), bottom)
+    for (const [at, value] of piece) context.lineTo(x(at), y(value))
+    context.lineTo(x(piece[piece.length - 1][0]), bottom)
+    context.closePath()
+    context.fillStyle = colours.accent
+    context.globalAlpha = 0.16
+    context.fill()
+    context.globalAlpha = 1
+    context.beginPath()
+    for (const [at, value] of piece) context.lineTo(x(at), y(value))
+    context.strokeStyle = colours.accent
+    context.lineWidth = 1.5
+    context.stroke()
+  }
   context.fillStyle = colours.muted
   context.font = `11px ${SANS}`
-  context.fillText(`saved bytes, at most ${bytes(highest)}`, SIDE + 6, start + 6)
+  context.fillText(`saved bytes, at most ${bytes(highest)}${costs.length > 1 ? ', where they were counted' : ''}`, SIDE + 6, start + 6)
   context.strokeStyle = colours.line
   context.lineWidth = 1
   context.beginPath()

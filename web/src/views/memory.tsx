@@ -4,7 +4,7 @@ import { bisector } from 'd3-array'
 import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
 import { useMemo, useState } from 'preact/hooks'
-import { bands, data, findingOf, type Sample, type Split } from '../data'
+import { bands, data, findingOf, stretches, type Sample, type Split } from '../data'
 import { bytes, during, moment, once, opText, UNITS } from '../format'
 import { causeColour, ink, OKABE, SANS, SERIES } from '../palette'
 import { useCanvas } from '../parts/canvas'
@@ -56,7 +56,7 @@ function fromGraphs(): Sample[] {
     if (graph.cause) useless[graph.cause] = (useless[graph.cause] ?? 0) + by
     made.push({ at, bytes: total, module: {}, line: { ...lines }, op: {}, holder: { ...holders }, useless: { ...useless } })
   }
-  return made.slice(0, 20_000)
+  return made.some((sample) => sample.bytes) ? made.slice(0, 20_000) : []
 }
 
 /** The names of modules, cut to the depth that shows most and still has a colour for each. */
@@ -112,6 +112,11 @@ function layersOf(split: Split): Layer[] {
   return rest.most > 0 ? [...layers, rest] : layers
 }
 
+/** The samples by their numbers, with nothing drawn from one piece to the next. */
+const pieces: number[][] = (coarse ? (samples.length ? [[0, samples.length - 1]] : []) : stretches(samples)).map(([first, last]) =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index),
+)
+const tallest = (piece: number[]) => piece.reduce((best, index) => (samples[index].bytes > samples[best].bytes ? index : best), piece[0])
 const peak = samples.reduce((best, sample, index) => (sample.bytes > samples[best].bytes ? index : best), 0)
 const repairs = [...new Set(samples.flatMap((sample) => Object.keys(sample.useless ?? {})))]
 
@@ -193,6 +198,8 @@ function Areas() {
     context.beginPath()
     context.rect(LEFT, 0, box.width - LEFT - RIGHT, box.height - BOTTOM)
     context.clip()
+    // One pass that was counted among many that were not would be a hair: a bar instead.
+    const thin = (piece: number[]) => pieces.length > 1 && x(samples[piece[piece.length - 1]].at) - x(samples[piece[0]].at) < 4
     for (const layer of layers) {
       const lost = searching.value && !matches(layer.label.toLowerCase())
       const bright = off === layer.name || (split === 'line' && lit.value === layer.name)
@@ -200,24 +207,41 @@ function Areas() {
       context.globalAlpha = lost ? 0.12 : repaired ? 0.25 : other && !bright ? 0.3 : 0.9
       context.fillStyle = layer.colour === 'grey' ? colours.neutral : layer.colour
       context.beginPath()
-      area<Sample>()
-        .x((sample) => x(sample.at))
-        .y0((_, index) => y(layer.low[index]))
-        .y1((_, index) => y(layer.high[index]))
-        .context(context)(samples)
+      for (const piece of pieces) {
+        if (thin(piece)) {
+          const tall = tallest(piece)
+          context.rect(x(samples[tall].at) - 1.5, y(layer.high[tall]), 3, y(layer.low[tall]) - y(layer.high[tall]))
+          continue
+        }
+        area<number>()
+          .x((index) => x(samples[index].at))
+          .y0((index) => y(layer.low[index]))
+          .y1((index) => y(layer.high[index]))
+          .context(context)(piece)
+      }
       context.fill()
       context.globalAlpha = 1
       context.strokeStyle = colours.paper
       context.lineWidth = 1
       context.beginPath()
-      line<Sample>()
-        .x((sample) => x(sample.at))
-        .y((_, index) => y(layer.high[index]))
-        .context(context)(samples)
+      for (const piece of pieces) {
+        if (thin(piece)) continue
+        line<number>()
+          .x((index) => x(samples[index].at))
+          .y((index) => y(layer.high[index]))
+          .context(context)(piece)
+      }
       context.stroke()
     }
 
-    // Between two samples nothing is known: where they are few, each is marked.
+    // What was not looked at is said; and where samples are few, each is marked.
+    context.fillStyle = colours.muted
+    context.textAlign = 'center'
+    pieces.slice(1).forEach((piece, index) => {
+      const low = x(samples[pieces[index][pieces[index].length - 1]].at)
+      const high = x(samples[piece[0]].at)
+      if (high - low > 80) context.fillText('not counted', (low + high) / 2, box.height - BOTTOM - 12)
+    })
     const seen = samples.filter((sample) => sample.at >= from && sample.at <= to)
     if (seen.length && (box.width - LEFT) / seen.length > 9) {
       context.fillStyle = colours.text
@@ -232,20 +256,24 @@ function Areas() {
       const left = (sample: Sample) => sample.bytes - goneOf(sample, repaired)
       // What would be left; and hatched, what would be gone. Which layers it comes from is not known: they step back.
       context.beginPath()
-      area<Sample>()
-        .x((sample) => x(sample.at))
-        .y0(y(0))
-        .y1((sample) => y(left(sample)))
-        .context(context)(samples)
+      for (const piece of pieces) {
+        area<number>()
+          .x((index) => x(samples[index].at))
+          .y0(y(0))
+          .y1((index) => y(left(samples[index])))
+          .context(context)(piece)
+      }
       context.fillStyle = colours.accent
       context.fill()
       context.save()
       context.beginPath()
-      area<Sample>()
-        .x((sample) => x(sample.at))
-        .y0((sample) => y(left(sample)))
-        .y1((sample) => y(sample.bytes))
-        .context(context)(samples)
+      for (const piece of pieces) {
+        area<number>()
+          .x((index) => x(samples[index].at))
+          .y0((index) => y(left(samples[index])))
+          .y1((index) => y(samples[index].bytes))
+          .context(context)(piece)
+      }
       context.clip()
       context.strokeStyle = colours.muted
       context.lineWidth = 1

@@ -1,6 +1,6 @@
 // Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
 import { useState } from 'preact/hooks'
-import { data, type Evidence, type Finding, type Place, type Remedy } from '../data'
+import { data, stretches, type Evidence, type Finding, type Place, type Remedy, type Sample } from '../data'
 import { bytes, count, iterationText, keyOf, many, once, placeText } from '../format'
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
@@ -111,15 +111,20 @@ function Spark() {
   const size = samples[samples.length - 1].at - from || 1
   const most = samples.reduce((top, sample) => Math.max(top, sample.bytes), 1)
   const every = Math.max(1, Math.floor(samples.length / 400))
-  const points = samples
-    .filter((_, index) => index % every === 0)
-    .map((sample) => `${(((sample.at - from) / size) * 190).toFixed(1)},${(43 - (sample.bytes / most) * 41).toFixed(1)}`)
-    .join(' ')
+  const x = (sample: Sample) => (((sample.at - from) / size) * 190).toFixed(1)
+  const pieces = stretches(samples).map(([first, last]) => samples.slice(first, last + 1).filter((_, index, piece) => index % every === 0 || index === piece.length - 1))
   return (
     <button type="button" class="spark" title="Saved bytes over time" aria-label="Saved bytes over time: open Memory" onClick={() => (view.value = 'memory')}>
       <svg viewBox="0 0 190 44" aria-hidden="true">
-        <polyline points={`0,43 ${points} 190,43`} fill="currentColor" opacity="0.14" />
-        <polyline points={points} fill="none" stroke="currentColor" stroke-width="1.5" />
+        {pieces.map((piece, index) => {
+          const points = piece.map((sample) => `${x(sample)},${(43 - (sample.bytes / most) * 41).toFixed(1)}`).join(' ')
+          return (
+            <g key={index}>
+              <polyline points={`${x(piece[0])},43 ${points} ${x(piece[piece.length - 1])},43`} fill="currentColor" opacity="0.14" />
+              <polyline points={points} fill="none" stroke="currentColor" stroke-width="1.5" />
+            </g>
+          )
+        })}
       </svg>
     </button>
   )
@@ -227,7 +232,11 @@ function marksOf(finding: Finding): Mark[] {
 
 function PlaceStep(props: { role: string; label: string; place: Place; finding: Finding }) {
   const { role, label, place, finding } = props
-  const line = data.sources[place.file]?.split('\n')[place.line - 1]?.trim()
+  const whole = data.sources[place.file]?.split('\n')[place.line - 1]?.trim()
+  // Of several statements on one line, the one that is meant.
+  const outcome = role === 'freed' ? 'freed' : 'failed'
+  const pass = finding.evidence.find((item) => item.what === 'pass' && item.label === outcome && item.place && keyOf(item.place) === keyOf(place))
+  const line = role !== 'built' && pass && whole?.includes(pass.text) ? pass.text : whole
   return (
     <li class={`${role}${lit.value === keyOf(place) ? ' lit' : ''}`} {...lightOn(place)}>
       <span class="what">

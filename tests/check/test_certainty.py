@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from .test_interpreter import codes
+from secondpass.check import Settings, read
+
+from .test_interpreter import HEAD, codes
 
 THROUGH_A_GRADIENT = """
     import torch
@@ -300,3 +303,152 @@ def test_answers_do_not_hang_on_where_objects_lie_in_memory() -> None:
     asked = [[Policy(name).answer(("tensor", number, "size")) for number in (id(object()), 140_000_000_000_000)]
              for name in ("mixed", "other")]  # fmt: skip
     assert all(one == two for one, two in asked)
+
+
+@pytest.mark.parametrize(("first", "second"), [("> 1", "<= 1"), (">= 2", "< 2"), ("< 2", ">= 2")])
+def test_a_condition_and_its_opposite_leave_no_parameter_out(tmp_path: Path, first: str, second: str) -> None:
+    body = f"""
+        w = torch.randn(3, requires_grad=True)
+        b = torch.zeros((), requires_grad=True)
+        every = [w, b]
+        opt = torch.optim.SGD([
+            {{"params": [p for p in every if p.ndim {first}]}},
+            {{"params": [p for p in every if p.ndim {second}], "lr": 0.1}},
+        ], lr=0.1)
+        for x in torch.randn(9, 3):
+            loss = (w * x * b.item()).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP406"]
+
+
+def test_a_sum_is_told_in_the_function_that_has_it(tmp_path: Path) -> None:
+    """Another function's name is spelled alike, and stands first."""
+    body = """
+        def smoothed(x):
+            total = net(x).pow(2).sum()
+            total = total * 0.9 + net(x).abs().sum() * 0.1
+            return total
+
+        def train():
+            total = 0.0
+            for x in torch.randn(9, 4, 3):
+                loss = smoothed(x)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                total = total + loss
+            print(total)
+
+        train()
+    """
+    main = tmp_path / "main.py"
+    main.write_text(HEAD + textwrap.dedent(body))
+    told = read([main], Settings(jobs=1)).findings
+    assert [(f.code, f.failed and f.failed.function) for f in told] == [("SP401", "train")]
+
+
+def test_which_turns_step_is_not_guessed(tmp_path: Path) -> None:
+    body = """
+        import sys
+        every = int(sys.argv[1])
+        left = every
+        for x in torch.randn(40, 4, 3):
+            if left == every:
+                opt.zero_grad()
+            net(x).sum().backward()
+            left -= 1
+            if left == 0 or x.numel() == every:
+                opt.step()
+                left = every
+    """
+    assert codes(tmp_path, body) == []
+
+
+def test_a_list_is_told_where_it_grows(tmp_path: Path) -> None:
+    """Not where it gets its first value."""
+    body = """
+        seen = []
+        loss = net(torch.randn(4, 3)).pow(2).mean()
+        seen.append(loss)
+        for x in torch.randn(9, 4, 3):
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            loss = net(x).pow(2).mean()
+            seen.append(loss)
+    """
+    main = tmp_path / "main.py"
+    main.write_text(HEAD + textwrap.dedent(body))
+    told = read([main], Settings(jobs=1)).findings
+    assert [(f.code, f.failed and f.failed.line) for f in told] == [("SP401", main.read_text().count("\n"))]
+
+
+def test_what_grows_in_place_is_told_where_it_grows(tmp_path: Path) -> None:
+    body = """
+    import torch
+    from torch import nn
+
+    class Projection:
+        def __init__(self):
+            self.P = torch.eye(3)
+
+        def renew(self, r):
+            k = self.P @ {r}
+            self.P.sub_(k * k)
+
+    net = nn.Linear(3, 3)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    projection = Projection()
+    for x in torch.randn(9, 2, 3):
+        y = net(x)
+        rule.zero_grad()
+        y.mean().backward()
+        projection.renew(y[0])
+        rule.step()
+    """
+    source = tmp_path / "train.py"
+    for r, found in (("r", [("SP401", 11, ("other",))]), ("r.detach()", [])):
+        source.write_text(textwrap.dedent(body.format(r=r)))
+        findings = read([source], Settings(cache=False)).findings
+        assert [(f.code, f.failed and f.failed.line, tuple(r.kind for r in f.remedies)) for f in findings] == found
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ("torch.tensor([net(x).item() for x in torch.randn(4, 3)])", "item"),
+        ("net(torch.randn(4, 3)).detach()", "detach"),
+        ("(net(torch.randn(4, 3)).detach() * 2).mean(1)", "detach"),
+        ("net(torch.randn(4, 3)).data.to('cpu')", "data"),
+        ("act(torch.randn(4, 3))", "no_grad"),
+        ("torch.exp(act(torch.randn(4, 3)))", "no_grad"),
+    ],
+)
+def test_a_tensor_says_itself_where_its_history_ended(tmp_path: Path, values: str, why: str) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def act(x):
+        with torch.no_grad():
+            return net(x)
+
+    for _ in range(9):
+        values = {values}
+        other = act(torch.randn(2, 3))
+        seen = net(torch.randn(2, 3)).detach()
+        loss = (values - 1).pow(2).mean()
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+    """
+    source = tmp_path / "train.py"
+    source.write_text(textwrap.dedent(body))
+    (found,) = read([source], Settings(jobs=1)).findings
+    assert (found.code, found.facts["cut"]) == ("SP301", why)

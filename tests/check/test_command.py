@@ -289,6 +289,18 @@ def test_a_fault_is_told_when_the_program_that_reaches_it_is_named(project: Path
     assert check("other.py", "--no-cache").exit_code == 0
 
 
+def test_a_file_that_walks_what_it_is_given_need_not_name_pytorch(project: Path) -> None:
+    (project / "steps.py").write_text("def walk(losses):\n    for loss in losses:\n        loss.backward()\n")
+    (project / "start.py").write_text(
+        "import torch\nfrom steps import walk\nw = torch.ones(3, requires_grad=True)\nh = w.exp()\n"
+        "walk([h.sum(), h.prod()])\n"
+    )
+    assert "SP102" in check("start.py", "--no-cache").output
+    assert "steps.py:3: SP102" in check(".", "--no-cache", "--output-format", "concise").output
+    (project / "start.py").write_text("import chain\nfrom steps import walk\nwalk(chain.losses())\n")
+    assert check("start.py", "steps.py", "--no-cache").exit_code == 0
+
+
 def test_standard_input(project: Path) -> None:
     def read(*args: str) -> Result:
         return CliRunner().invoke(command, ["-", "--output-format", "concise", *args], input=FAULTY)

@@ -10,6 +10,8 @@ import pytest
 
 from secondpass.check import Settings, read
 
+from .test_interpreter import codes
+
 
 def found(folder: Path, text: str) -> list[tuple[str, str]]:
     """(code, text of the line that is pointed at) of all findings."""
@@ -269,3 +271,26 @@ def test_hooks_of_a_forward_are_called(tmp_path: Path) -> None:
     assert [code for code, _ in found(tmp_path, program.format(made="made", removed=""))] == ["SP401"]
     assert found(tmp_path, program.format(made="made.detach()", removed="")) == []
     assert found(tmp_path, program.format(made="made", removed="handle.remove()")) == []
+
+
+def test_lightning_makes_no_pass_where_the_module_makes_them(tmp_path: Path) -> None:
+    body = """
+    import torch
+    import pytorch_lightning as pl
+
+    class Net(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+
+        def training_step(self, batch, index):
+            loss = self.layer(batch).pow(2).mean()
+            self.manual_backward(loss)
+            {more}
+            return loss
+
+        def configure_optimizers(self):
+            return torch.optim.Adam(self.parameters())
+    """
+    assert codes(tmp_path, body.format(more="pass"), "") == []
+    assert codes(tmp_path, body.format(more="self.manual_backward(loss)"), "") == ["SP101"]

@@ -294,3 +294,69 @@ def test_what_rests_on_the_inside_of_a_network_is_likely_and_not_repaired_unaske
     repaired = attach(finding, sources={finding.failed.file: textwrap.dedent(text)})
     assert repaired.remedies[0].edits
     assert not repaired.remedies[0].safe
+
+
+@pytest.mark.parametrize("freeze", ["p.requires_grad = False", "p.requires_grad_(False)"])
+@pytest.mark.parametrize("what", ["Big.load('x')", "Big.load('x').trunk"])
+def test_a_frozen_network_hands_on_the_history_of_what_goes_in(tmp_path: Path, freeze: str, what: str) -> None:
+    made = f"""eye = {what}.eval()
+        for p in eye.parameters():
+            {freeze}
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+        rule = torch.optim.Adam(net.parameters())"""
+    parts = {"head": "from elsewhere import Big", "made": made}
+    assert found(tmp_path, **parts, loss="F.mse_loss(eye(net(x)), y)", clear="rule", how="") == []
+    assert found(tmp_path, **parts, loss="F.mse_loss(eye(net(x)), y)", clear="rule") == ["SP402"]
+    lost = MADE.replace("{clear}.zero_grad()", "pass").format(
+        more="", clear="rule", how="", loss="F.mse_loss(eye(net(x)), y)", **parts
+    )
+    assert codes(tmp_path, lost, "") == ["SP403"]
+    # What it computes of plain data has no history, and its own parameters get no gradient.
+    assert codes(tmp_path, lost.replace("eye(net(x))", "eye(x)"), "") == []
+
+
+def test_forward_of_a_network_is_its_call(tmp_path: Path) -> None:
+    parts = {"more": ", net", "made": "rule = torch.optim.Adam(net.parameters())"}
+    assert found(tmp_path, **parts, loss="F.mse_loss(net.forward(x), y)") == ["SP402"]
+    assert found(tmp_path, **parts, loss="F.mse_loss(net.score(x), y)") == []
+
+
+@pytest.mark.parametrize(
+    ("head", "layer", "use"),
+    [
+        ("from einops import rearrange", "torch.nn.Identity()", "rearrange(net(x), 'b c -> (b c)')"),
+        ("from einops.layers.torch import Rearrange", "Rearrange('b c -> (b c)')", "net(x)"),
+        ("from torch_scatter import scatter_mean", "torch.nn.Identity()", "scatter_mean(net(x), y)"),
+    ],
+)
+def test_functions_of_libraries_that_compute_hand_on_history(tmp_path: Path, head: str, layer: str, use: str) -> None:
+    made = f"""net = torch.nn.Sequential(torch.nn.Linear(3, 3), {layer}, torch.nn.Tanh())
+        rule = torch.optim.Adam(net.parameters())"""
+    told = MADE.replace("{clear}.zero_grad()", "pass").format(
+        head=head, more="", made=made, loss=f"F.mse_loss({use}, y)", clear="rule", how=""
+    )
+    assert codes(tmp_path, told, "") == ["SP403"]
+    # Under no_grad they record nothing.
+    assert found(tmp_path, head=head, made=made, loss=f"torch.no_grad()(lambda: {use})() + net(x).mean()", how="") == []
+
+
+@pytest.mark.parametrize(("extra", "found"), [("0", ["SP404"]), ("far(y, x)", ["SP404"]), ("far.change(y, x)", [])])
+def test_a_value_that_was_given_leads_to_what_went_in(tmp_path: Path, extra: str, found: list[str]) -> None:
+    body = f"""
+    import torch
+    from elsewhere import Distance
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    far = Distance("x")
+    rule = torch.optim.Adam(net.parameters())
+    for epoch in range(9):
+        for i, x in enumerate(torch.utils.data.DataLoader([])):
+            y = net(x)
+            loss = y.mean() + {extra}
+            rule.zero_grad()
+            loss.backward()
+            if (i + 1) % 2 == 0:
+                rule.step()
+    """
+    assert codes(tmp_path, body, "") == found

@@ -312,3 +312,324 @@ KEPT = """
 @pytest.mark.parametrize(("what", "found"), [("world.go(x)", []), ("cost.detach()", [])])
 def test_what_may_have_no_history_keeps_none(tmp_path: Path, what: str, found: list[str]) -> None:
     assert codes(tmp_path, KEPT.format(what=what), "") == found
+
+
+CHOSEN = """
+    import torch
+    from torch import nn
+    from settings import options
+
+    {factory}
+
+    def main():
+        {made}
+        net = nn.Linear(3, 1)
+        rule = torch.optim.SGD(net.parameters(), lr=options.lr)
+        for x in torch.randn(9, 2, 3):
+            loss = net(x).pow(2).mean()
+            rule.zero_grad()
+            loss.backward(retain_graph=keep)
+            rule.step()
+
+    main()
+"""
+_BY_RETURN = """def choose(kind):
+        if kind == "a":
+            return True
+        if kind {op} "b":
+            return 1"""
+_BY_NAME = """if options.kind == "a":
+            keep = True
+        elif options.kind == "b":
+            keep = 1"""
+
+
+@pytest.mark.parametrize(
+    ("factory", "made", "found"),
+    [
+        (_BY_RETURN.format(op="=="), "keep = choose(options.kind)", ["SP402"]),
+        (_BY_RETURN.format(op="in"), "keep = choose(options.kind)", ["SP402"]),
+        ("pass", _BY_NAME, ["SP402"]),
+        # Something else is there where none of them holds, or may be meant to be.
+        ("pass", "keep = False\n        " + _BY_NAME, []),
+        ("pass", _BY_NAME.replace('options.kind == "b"', "options.size > 3"), []),
+        (_BY_RETURN.format(op="==") + "\n        return False", "keep = choose(options.kind)", []),
+        (_BY_RETURN.format(op="==").replace("return 1", "return None"), "keep = choose(options.kind)", []),
+    ],
+)
+def test_a_value_that_chooses_is_one_of_those_it_is_compared_with(
+    tmp_path: Path, factory: str, made: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, CHOSEN.format(factory=factory, made=made), "") == found
+
+
+STEPPED = """
+    import torch
+    from torch import nn
+    from settings import options
+
+    class Agent:
+        def __init__(self, options):
+            self.body = nn.Linear(3, 3)
+            self.head = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+            self.rules = {{"body": torch.optim.SGD(self.body.parameters(), lr=0.1)}}
+            self.rules["head"] = torch.optim.SGD(self.head.parameters(), lr=0.1)
+            self.parts = {{}}
+            {before}
+            if options.learns:
+                {made}
+
+        def update(self, x, y):
+            middle = self.body(x)
+            first = self.head(middle.detach()).mean()
+            second = {use}(self.head(middle), y)
+            first.backward()
+            self.rules["head"].step()
+            second.backward()
+            self.rules["body"].step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "made", "use", "found"),
+    [
+        ("pass", "self.measure = nn.MSELoss()", "self.measure", ["SP201"]),
+        ("pass", 'self.parts["measure"] = nn.MSELoss()', 'self.parts["measure"]', ["SP201"]),
+        ("self.measure = None", "self.measure = nn.MSELoss()", "self.measure", ["SP201"]),
+        # Here the other answers break nothing.
+        ("self.measure = lambda a, b: b.clone().requires_grad_()", "self.measure = nn.MSELoss()", "self.measure", []),
+        ("self.measure = options.measure", "self.measure = nn.MSELoss()", "self.measure", []),
+    ],
+)
+def test_answers_with_which_a_program_lacks_what_it_uses_say_nothing(
+    tmp_path: Path, before: str, made: str, use: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, STEPPED.format(before=before, made=made, use=use), "") == found
+
+
+WALKED = """
+    import torch
+    from torch import nn
+
+    class Batches:
+        def __init__(self, data):
+            self.data = data
+            self.place = 0
+
+        def __iter__(self):
+            self.place = 0
+            return {walker}
+
+        def __next__(self):
+            if self.place >= len(self.data):
+                raise StopIteration
+            self.place += 1
+            return self.data[self.place - 1]
+
+    cell = nn.GRUCell(3, 4)
+    rule = torch.optim.SGD(cell.parameters(), lr=0.1)
+    batches = Batches(torch.randn(9, 2, 3))
+    {start}
+    h = torch.zeros(2, 4)
+    for _ in range(4):
+        {walk}
+            h = cell(x, {state})
+            rule.zero_grad()
+            h.pow(2).mean().backward()
+            rule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("walker", "start", "walk"),
+    [
+        ("self", "pass", "for x in batches:"),
+        ("self", "pass", "for step, x in enumerate(batches):"),
+        ("Batches(self.data)", "pass", "for x in batches:"),
+        ("self", "walk = iter(batches)", "for x in [next(walk)]:"),
+        ("self", "walk = iter(batches)", "for x in [next(batches)]:"),
+        ("self", "pass", "for x in unheard_of(batches):"),
+    ],
+)
+def test_iterators_of_the_programs_own_are_stepped(tmp_path: Path, walker: str, start: str, walk: str) -> None:
+    parts = {"walker": walker, "start": start, "walk": walk}
+    assert codes(tmp_path, WALKED.format(**parts, state="h"), "") == ["SP103"]
+    assert codes(tmp_path, WALKED.format(**parts, state="h.detach()"), "") == []
+
+
+def test_a_module_whose_forward_trains_is_read(tmp_path: Path) -> None:
+    body = """
+    import torch
+    from torch import nn
+
+    class Trainer(nn.Module):
+        def __init__(self, net, batches):
+            super().__init__()
+            self.net = net
+            self.rule = torch.optim.Adam(net.parameters())
+            self.batches = batches
+
+        def forward(self):
+            for x in self.batches:
+                loss = self.net(x).pow(2).mean()
+                {first}
+                {second}
+                self.rule.step()
+    """
+    one, two = "loss.backward()", "self.rule.zero_grad()"
+    assert codes(tmp_path, body.format(first=one, second=two), "") == ["SP404"]
+    assert codes(tmp_path, body.format(first=two, second=one), "") == []
+
+
+def test_settings_that_are_copied_one_by_one_are_known(tmp_path: Path) -> None:
+    body = """
+    import argparse
+    import torch
+    from torch import nn
+
+    class Settings:
+        def __init__(self):
+            parser = argparse.ArgumentParser()
+            for name in "a b c d e f g h i j".split():
+                parser.add_argument("--" + name, default=0)
+            parser.add_argument("--keep", default={keep})
+            given = dict(vars(parser.parse_args()))
+            for name in given:
+                {copy}
+
+    settings = Settings()
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        rule.zero_grad()
+        loss.backward(retain_graph=settings.keep)
+        rule.step()
+    """
+    for copy in ("setattr(self, name, given[name])", "self.__setattr__(name, given[name])"):
+        assert codes(tmp_path, body.format(keep=True, copy=copy), "") == ["SP402"]
+        assert codes(tmp_path, body.format(keep=False, copy=copy), "") == []
+
+
+def test_layers_that_are_put_away_by_name_are_the_modules(tmp_path: Path) -> None:
+    body = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, sizes):
+            super().__init__()
+            self.layers = []
+            for i, size in enumerate(sizes):
+                layer = nn.Linear(3, size)
+                self.__setattr__("layer{{}}".format(i), layer)
+                self.layers.append(layer)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x).tanh()
+            return x
+
+    net = Net([3, 3])
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        {clear}
+        loss.backward()
+        rule.step()
+    """
+    assert codes(tmp_path, body.format(clear="pass"), "") == ["SP403"]
+    assert codes(tmp_path, body.format(clear="rule.zero_grad()"), "") == []
+
+
+LONG = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    def grind(n):
+        total = 0
+        for a in range(n):
+            for b in range(n):
+                for c in range(n):
+                    for d in range(n):
+                        for e in range(n):
+                            for f in range(n):
+                                for g in range(n):
+                                    for h in range(n):
+                                        for i in range(n):
+                                            total = max(total, a + b * c + d * e, f - g, h // (i + 1))
+        return total
+
+    class Items(Dataset):
+        def __getitem__(self, index):
+            {item}
+            return torch.randn(3)
+
+    {before}
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(30):
+        for x in DataLoader(Items()):
+            loss = net(x).pow(2).mean()
+            {clear}
+            loss.backward()
+            rule.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize("where", ["item", "before", "after"])
+def test_what_takes_long_is_looked_at_in_brief(tmp_path: Path, where: str) -> None:
+    parts = {"item": "pass", "before": "pass", "after": "pass"} | {where: "grind(50)"}
+    assert codes(tmp_path, LONG.format(clear="pass", **parts), "") == ["SP403"]
+    assert codes(tmp_path, LONG.format(clear="rule.zero_grad()", **parts), "") == []
+
+
+def test_a_graph_that_comes_from_nowhere_may_be_needed_again(tmp_path: Path) -> None:
+    body = """
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self):
+            self.nets = [nn.Linear(3, 1), nn.Linear(3, 1)]
+            self.rules = [torch.optim.SGD(n.parameters(), lr=0.1) for n in self.nets]
+
+        def train(self):
+            for i in range(2):
+                loss = (torch.zeros(3) - {values}).pow(2).mean()
+                self.rules[i].zero_grad()
+                loss.backward(retain_graph=True)
+                self.rules[i].step()
+    """
+    assert codes(tmp_path, body.format(values="self.values[i]"), "") == []
+    assert codes(tmp_path, body.format(values="self.nets[i](torch.ones(3))"), "") == ["SP402"]
+
+
+def test_a_stack_of_contexts_is_left_from_its_end(tmp_path: Path) -> None:
+    body = """
+    import torch
+    from contextlib import ExitStack, contextmanager
+    from torch import nn
+
+    @contextmanager
+    def stepping(rule):
+        {first}
+        yield
+        {second}
+        rule.step()
+
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(9, 2, 3):
+        with ExitStack() as stack:
+            stack.enter_context({context})
+            loss = net(x).pow(2).mean()
+            loss.backward()
+    """
+    clear = "rule.zero_grad()"
+    assert codes(tmp_path, body.format(first=clear, second="pass", context="stepping(rule)"), "") == []
+    assert codes(tmp_path, body.format(first="pass", second=clear, context="stepping(rule)"), "") == ["SP404"]
+    assert codes(tmp_path, body.format(first="pass", second="pass", context="stepping(rule)"), "") == ["SP403"]
+    assert codes(tmp_path, body.format(first="pass", second="pass", context="torch.no_grad()"), "") == ["SP301"]

@@ -27,7 +27,7 @@ from .report.outcome import Outcome
 
 __all__ = ["Cache"]
 
-_FORM = 3
+_FORM = 4
 _CLOSE = 2_000_000_000
 """Nanoseconds: no file system keeps coarser times."""
 
@@ -85,7 +85,7 @@ class Cache:
     def glance(self, file: str) -> Glance:
         """What can be told of a file without parsing it."""
         fact = self._fact(file, True)
-        return fact[3], fact[4], fact[5]
+        return fact[3], fact[4], fact[5], fact[6]
 
     def _fact(self, file: str, listed: bool = False) -> list[Any]:
         found = self._now.get(file)
@@ -95,7 +95,7 @@ class Cache:
 
     def _find(self, file: str, listed: bool) -> list[Any]:
         old = self._old.get(file)
-        if old is not None and (len(old) < 3 + 3 * listed):
+        if old is not None and (len(old) < 3 + 4 * listed):
             old = None
         size, when = self._project.stamp(file)
         if old is not None and when and old[0] == size and old[1] == when:

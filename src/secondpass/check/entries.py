@@ -109,7 +109,8 @@ def uncalled(project: Project, tree: ast.Module, called: set[int]) -> list[tuple
         for entry in every
         if entry[2].lineno not in called
         and (entry[1] in trains or entry[1] in _STEPS)
-        and entry[1] not in ("forward", "backward", "__init__")
+        # What others call is no beginning, unless it trains by itself.
+        and (entry[1] not in ("forward", "backward", "__init__") or {"backward", "step"} <= project.calls(entry[2]))
     ]
     return sorted(wanted, key=lambda e: e[1] in used)
 

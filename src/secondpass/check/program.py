@@ -5,6 +5,8 @@ NOTE [ When a finding is certain ]
 1. Everything that a finding rests on was known: see NOTE [ Certain and maybe ] of `graph`.
 2. No reading that came as often past the finding's place was without it: whatever the open questions of the program
    are answered with, the finding stands.
+3. A reading says nothing against it that had to do, on its way there, without something that the finding's own reading
+   has at the same line (an attribute, a key, a name): with those answers the program would have failed.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from ..causes import diagnose
@@ -43,6 +46,10 @@ class Reading:
     passes: int = 0
     unread: set[Place | None] = field(default_factory=set)
     """Where networks that are not read were called: they may detach their state, or keep one, inside."""
+    ran: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(file, line) of the statements that ran, and how many others had run before."""
+    lacks: dict[tuple[str, int, str], int] = field(default_factory=dict)
+    """What was not there that should have been: see `Machine.lacks`."""
 
 
 _TURNS = 6
@@ -73,6 +80,11 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
             break
     made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     made.unread = {n.place for n in m.engine.nodes if n.given is not None}
+    made.lacks = m.lacks
+    if m.hurried:
+        m.late.update((file, line) for file, line, _ in islice(m.ran, m.hurried, None))
+    for count, (file, line, _) in enumerate(m.ran):
+        made.ran.setdefault((file, line), count)
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
         found = diagnose(trace(m, sources, ended))
@@ -80,8 +92,9 @@ def _once(project: Project, start: Start, policy: str, deadline: float) -> Readi
         made.findings = tuple(
             f
             for f in found
+            if f.failed is not None
             # What is silent is judged by a whole reading; and a place that failed was not silent.
-            if (whole or not ended or f.severity == "error")
+            and (whole or not ended or f.severity == "error")
             # What a network that is not read has saved is not known.
             and not (f.code == "SP110" and (f.failed in failed or f.built in made.unread))
             and not (f.code == "SP402" and f.failed in m.engine.needed)
@@ -126,7 +139,7 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
 
 def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     """NOTE [ When a finding is certain ] 2."""
-    if any(_identity(f) == _identity(finding) for f in other.findings):
+    if any(_identity(f) == _identity(finding) for f in other.findings) or _is_broken(finding, mine, other):
         return True
     if finding.severity != "error" and not other.whole:
         return False  # what is silent shows only in a reading that came to the end
@@ -135,6 +148,15 @@ def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     if not sites:
         return other.passes < mine.passes
     return any(other.reached.get(s, 0) < mine.reached[s] for s in sites)
+
+
+def _is_broken(finding: Finding, mine: Reading, other: Reading) -> bool:
+    """NOTE [ When a finding is certain ] 3."""
+    there = other.ran.get(_site(finding.failed), -1) if finding.failed is not None else -1
+    return any(
+        (file, line) in mine.ran and (file, line, name) not in mine.lacks and before <= there
+        for (file, line, name), before in other.lacks.items()
+    )
 
 
 def _site(place: Place) -> tuple[str, int]:

@@ -36,17 +36,4 @@ from .nodes import HOOKED, INPUT, LAST, MAYBE, Edge, Node, Refusal, Saved
 from .versions import Version
 from .walks import Walk, reach
 
-__all__ = [
-    "HOOKED",
-    "INPUT",
-    "LAST",
-    "MAYBE",
-    "Edge",
-    "Leaf",
-    "Node",
-    "Refusal",
-    "Saved",
-    "Version",
-    "Walk",
-    "reach",
-]
+__all__ = ["HOOKED", "INPUT", "LAST", "MAYBE", "Edge", "Leaf", "Node", "Refusal", "Saved", "Version", "Walk", "reach"]

@@ -13,7 +13,28 @@ from ..functions import flatten
 from ..methods import Tensor
 from ..random import default_generator
 from ..recording import tensors as T
-from . import functional as F
+from .functional import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    dropout,
+    embedding,
+    gelu,
+    how,
+    l1_loss,
+    layer_norm,
+    leaky_relu,
+    linear,
+    mse_loss,
+    nll_loss,
+    relu,
+    sigmoid,
+    silu,
+    smooth_l1_loss,
+    softmax,
+    softplus,
+    tanh,
+)  # fmt: skip
 from .modules import Module, Parameter
 
 __all__ = [
@@ -39,7 +60,7 @@ class Linear(Module):
         self.bias = _uniform((out_features,), in_features, dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias)
 
 
 class Embedding(Module):
@@ -54,7 +75,7 @@ class Embedding(Module):
         self.weight = Parameter(Tensor(rows))
 
     def forward(self, indices: Tensor) -> Tensor:
-        return F.embedding(indices, self.weight, self.padding_idx)
+        return embedding(indices, self.weight, self.padding_idx)
 
 
 class LayerNorm(Module):
@@ -68,7 +89,7 @@ class LayerNorm(Module):
         self.bias = Parameter(Tensor(np.zeros(shape, default.kind))) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+        return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class Dropout(Module):
@@ -81,7 +102,7 @@ class Dropout(Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.p, self.training)
+        return dropout(x, self.p, self.training)
 
 
 # --- recurrent cells
@@ -116,7 +137,7 @@ class _Cell(Module):
             raise IndexError(f"Dimension out of range: the hidden state of a batch has two (got {list(h.shape)})")
         if h._a.shape[-1] != self.hidden_size or h._a.shape[:-1] != x._a.shape[:-1]:
             raise RuntimeError(f"hidden state of {list(h.shape)} does not fit an input of {list(x.shape)}")
-        return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
+        return linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh)
 
     def _gates(self, t: Tensor) -> tuple[Tensor, ...]:
         return T.unsafe_split(t, (self.hidden_size,) * self.gates, t._a.ndim - 1)
@@ -161,7 +182,7 @@ def _layer(name: str, function: Any, *options: str) -> Any:
         Module.__init__(self)
         self.options = {**dict(zip(options, args, strict=False)), **kwargs}
         self.options.pop("inplace", None)
-        F.how(self.options.get("reduction", "mean"))
+        how(self.options.get("reduction", "mean"))
         vars(self).update(self.options)
 
     def forward(self: Any, *args: Any) -> Any:
@@ -170,13 +191,13 @@ def _layer(name: str, function: Any, *options: str) -> Any:
     return type(name, (Module,), {"__init__": start, "forward": forward, "__module__": __name__})
 
 
-ReLU, Tanh, Sigmoid = _layer("ReLU", F.relu), _layer("Tanh", F.tanh), _layer("Sigmoid", F.sigmoid)
-GELU, SiLU, Softplus = _layer("GELU", F.gelu), _layer("SiLU", F.silu), _layer("Softplus", F.softplus)
-LeakyReLU = _layer("LeakyReLU", F.leaky_relu, "negative_slope")
-Softmax = _layer("Softmax", F.softmax, "dim")
+ReLU, Tanh, Sigmoid = _layer("ReLU", relu), _layer("Tanh", tanh), _layer("Sigmoid", sigmoid)
+GELU, SiLU, Softplus = _layer("GELU", gelu), _layer("SiLU", silu), _layer("Softplus", softplus)
+LeakyReLU = _layer("LeakyReLU", leaky_relu, "negative_slope")
+Softmax = _layer("Softmax", softmax, "dim")
 Identity = _layer("Identity", lambda x: x)
 Flatten = _layer("Flatten", lambda x, start_dim=1, end_dim=-1: flatten(x, start_dim, end_dim), "start_dim", "end_dim")
-MSELoss, L1Loss = _layer("MSELoss", F.mse_loss), _layer("L1Loss", F.l1_loss)
-SmoothL1Loss, CrossEntropyLoss = _layer("SmoothL1Loss", F.smooth_l1_loss), _layer("CrossEntropyLoss", F.cross_entropy)
-NLLLoss, BCELoss = _layer("NLLLoss", F.nll_loss), _layer("BCELoss", F.binary_cross_entropy)
-BCEWithLogitsLoss = _layer("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
+MSELoss, L1Loss = _layer("MSELoss", mse_loss), _layer("L1Loss", l1_loss)
+SmoothL1Loss, CrossEntropyLoss = _layer("SmoothL1Loss", smooth_l1_loss), _layer("CrossEntropyLoss", cross_entropy)
+NLLLoss, BCELoss = _layer("NLLLoss", nll_loss), _layer("BCELoss", binary_cross_entropy)
+BCEWithLogitsLoss = _layer("BCEWithLogitsLoss", binary_cross_entropy_with_logits)

@@ -15,17 +15,8 @@ from functools import cache
 from .table import OPS, Op
 
 __all__ = [
-    "ALIASES",
-    "COMPOSED",
-    "CREATION",
-    "FIRST",
-    "MORE",
-    "NO_HISTORY",
-    "OVERWRITTEN",
-    "REDUCES",
-    "composed",
-    "row",
-]
+    "ALIASES", "COMPOSED", "CREATION", "FIRST", "MORE", "NO_HISTORY", "OVERWRITTEN", "REDUCES", "composed", "row",
+]  # fmt: skip
 
 
 def _more(name: str, node: str, inputs: str, saves: str = "", integral: tuple[int, ...] = ()) -> Op:

@@ -12,8 +12,8 @@ from .project import Project
 
 __all__ = ["Glance", "Survey", "glance", "leads_to_training", "survey"]
 
-Glance = tuple[bool, bool, list[str]]
-"""Whether a file trains anything, whether it may be a program, and the files of the project that it imports."""
+Glance = tuple[bool, bool, bool, list[str]]
+"""Whether a file makes passes, whether it names PyTorch, whether it may be a program, and what it imports of the project."""
 
 # Expressions that begin with plain text are searched many times faster than those that begin with a choice.
 _BACKWARD = re.compile(rb"backward\s*\(")
@@ -43,28 +43,37 @@ class Survey:
 def survey(files: Iterable[str], look: Callable[[str], Glance]) -> Survey:
     """Looks at all files."""
     seen = {file: look(file) for file in files}
-    trains = {file for file, (does, _, _) in seen.items() if does}
     importers: dict[str, list[str]] = {}
-    for file, (_, _, targets) in seen.items():
+    for file, (_, _, _, targets) in seen.items():
         for target in targets:
             importers.setdefault(target, []).append(file)
-    relevant, todo = set(trains), list(trains)
-    while todo:
-        for importer in importers.get(todo.pop(), ()):
-            if importer not in relevant:
-                relevant.add(importer)
-                todo.append(importer)
-    programs = {file for file in relevant if seen[file][1]} | trains
+
+    def users(of: set[str]) -> set[str]:
+        found, todo = set(of), list(of)
+        while todo:
+            new = [i for i in importers.get(todo.pop(), ()) if i not in found]
+            found.update(new)
+            todo += new
+        return found
+
+    # A file that walks what it is given need not name PyTorch: those that import it do.
+    trains = {
+        f for f, (passes, torch, _, _) in seen.items() if passes and (torch or any(seen[u][1] for u in users({f})))
+    }
+    programs = {file for file in users(trains) if seen[file][2]} | trains
     # Those that only import come first: they are the programs, and give functions the values they are really given.
     return Survey(sorted(programs, key=lambda n: (n in trains, n)), sorted(trains))
 
 
-def is_training(data: bytes) -> bool:
+def names_torch(data: bytes) -> bool:
+    """Whether PyTorch, or a library on it, is named in a file."""
+    return b"torch" in data or b"transformers" in data or b"LightningModule" in data
+
+
+def makes_passes(data: bytes) -> bool:
     """Whether a file may hold training code. To define how an operation goes backward is not training."""
     if b"LightningModule" in data and _LIGHTNING.search(data):
         return True
-    if b"torch" not in data and b"transformers" not in data:
-        return False
     for found in _BACKWARD.finditer(data):
         before = data[max(0, found.start() - 7) : found.start()]
         if not before.endswith(b"def ") and (not _is_word(before) or before.endswith(b"manual_")):
@@ -86,7 +95,7 @@ def glance(project: Project, file: str, data: bytes, stems: set[bytes]) -> Glanc
     if not file.endswith(".ipynb") and b"import" in data:
         for found in _IMPORT.finditer(data):
             targets.update(dict.fromkeys(_targets(project, file, found, stems)))
-    return is_training(data), is_program(project, file, data), list(targets)
+    return makes_passes(data), names_torch(data), is_program(project, file, data), list(targets)
 
 
 _MOST = 200
@@ -103,12 +112,14 @@ class _Every(set[bytes]):
 def leads_to_training(project: Project, file: str) -> bool:
     """Whether a file, or one that it imports, may hold training code."""
     todo, seen = [file], {file}
+    passes = torch = False
     while todo and len(seen) < _MOST:
         here = todo.pop()
         data = project.content(here)
         if data is None:
             continue
-        if is_training(data):
+        passes, torch = passes or makes_passes(data), torch or names_torch(data)
+        if passes and torch:
             return True
         if not here.endswith(".ipynb") and b"import" in data:
             for found in _IMPORT.finditer(data):

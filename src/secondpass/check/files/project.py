@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .block_ends import cornered, doomed, jumps
+from .block_ends import cornered, doomed, jumps, last_choices
 from .sources import LARGEST, Source, parse, read_source
 
 __all__ = ["Project"]
@@ -190,7 +190,9 @@ class Project:
         tree = self.tree(file)
         if node.orelse or tree is None:
             return False
-        found: set[int] = self.fact("cornered", tree, lambda: set(map(id, cornered(tree.body))))
+        found: set[int] = self.fact(
+            "cornered", tree, lambda: {*map(id, cornered(tree.body)), *map(id, last_choices(tree))}
+        )
         return id(node) in found
 
     def acts(self, node: Any) -> bool:

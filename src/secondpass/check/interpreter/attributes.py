@@ -95,6 +95,8 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         return Native(
             name, lambda m, args, kwargs: get_attribute(m, owner, args[0]) if isinstance(args[0], str) else Unknown()
         )
+    if name == "__setattr__":
+        return Native(name, lambda m, args, kwargs: m.call_external(external("builtins.setattr"), [owner, *args], {}))
     items = owner.hidden.get("items")
     if items is not None:
         names = owner.hidden.get("names") or ()
@@ -113,6 +115,7 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         # A method that a program has given to the library's own class: it may put anything in there.
         owner.loose = items.loose = True
     # An attribute that is set where we cannot see it: the same unknown value every time.
+    m.note_lack(name)
     made = owner.attrs[name] = Unknown()
     return made
 

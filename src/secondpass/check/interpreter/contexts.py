@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from .machine import Machine
@@ -33,7 +32,7 @@ class Lasting(Switch):
         self.before = before
 
 
-def enter(m: Machine, manager: Any, node: ast.expr) -> tuple[Any, Any]:
+def enter(m: Machine, manager: Any) -> tuple[Any, Any]:
     """The value that `as` binds, and what `leave` needs."""
     if isinstance(manager, Switch):
         before = manager.before if isinstance(manager, Lasting) else m.grad

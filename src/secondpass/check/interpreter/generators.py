@@ -112,7 +112,7 @@ def _with(m: Machine, node: Any, scope: Scope) -> Generator[Any, Any, Any]:
     entered = []
     try:
         for item in node.items:
-            value, state = enter(m, evaluate(m, item.context_expr, scope), item.context_expr)
+            value, state = enter(m, evaluate(m, item.context_expr, scope))
             entered.append(state)
             if item.optional_vars is not None:
                 assign(m, item.optional_vars, value, scope)

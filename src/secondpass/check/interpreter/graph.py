@@ -20,6 +20,9 @@ _NO_GRAD = "element {} of tensors does not require grad and does not have a grad
 _TWICE = "Trying to backward through the graph a second time"
 _INPLACE = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
+_CARRIED = ("detach", "data", "no_grad")
+"""Cuts that leave a tensor behind, which says so."""
+
 _STEPPING = {"add_", "sub_", "copy_", "addcdiv_", ".data ="}
 """How parameters are moved along a gradient by hand."""
 
@@ -106,12 +109,24 @@ class Engine:
 
     # what happens -----------------------------------------------------------------------------------------------------
 
-    def cut(self, kind: str, name: str, place: Place | None, node: GraphNode | None = None) -> None:
+    def cut(self, kind: str, name: str, place: Place | None, node: GraphNode | None = None) -> Cut:
         """History ended here. Each site is told once per moment."""
         site = (kind, place, self.clock)
+        made = Cut(self.clock, kind, name, place, None if node is None else node.number)
         if site not in self._cut_sites:
             self._cut_sites.add(site)
-            self.cuts.append(Cut(self.clock, kind, name, place, None if node is None else node.number))
+            self.cuts.append(made)
+        return made
+
+    def explain(self, roots: Iterable[Tensor]) -> None:
+        """A pass begins: where roots without history have lost it is the last place that is told.
+
+        A tensor says itself where it was detached, or computed without being recorded; what went through numbers cannot.
+        """
+        for root in roots:
+            if root.node is None and (root.needs is False or root.leaf is not None) and self.cuts:
+                left = next((c for c in reversed(self.cuts) if c.kind not in _CARRIED), Cut(self.clock, ""))
+                self.cuts.append(dataclasses.replace(root.lost or left, when=self.clock))
 
     def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> bool:
         """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""
@@ -215,6 +230,7 @@ class Engine:
         iteration: int | None = None,
         loops: tuple[Loop, ...] = (),
         nested: bool = False,
+        recording: bool | None = None,
     ) -> list[GraphNode]:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
         when, self.again = self.tick(), False
@@ -237,6 +253,7 @@ class Engine:
             "iteration": iteration,
             "loops": loops,
             "nested": nested,
+            "recording": recording,
             "behind": self._behind(kind, reached, maybe),
             "number": len(self.nodes),
         }
@@ -252,7 +269,7 @@ class Engine:
         self._doubt_retains(dim | maybe)
         if record["retain"]:
             self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None and not n.hollow}))
-            if unread or (dim and _blind(reached | maybe)):
+            if unread or (dim and _blind(reached | maybe)) or any(map(_is_rootless, reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or bool(dim) or unread
         bare = next((i for i, r in enumerate(roots) if r.needs is False and r.edge is None), None)
@@ -269,12 +286,14 @@ class Engine:
         for node in maybe if retain is not True else ():
             node.may_release()
         if kind == "backward":
-            if dim or unread:
-                # Behind a call that could not be read, any parameter may have been used.
+            blind = unread or any(n.opaque and n.given is None for n in reached | maybe)
+            if blind:
+                # Behind a call that could not be read, any parameter may have been used; behind one of a value that was
+                # given, those of what went in, and its own.
                 maybe = maybe | {leaf.node for leaf in self.leaves} - certain
             made = None if create is False else self.derivative(order, create, place, stack, loops)
             filled = self._gather(certain, maybe, inputs, when, made)
-            if inputs is None and not dim and not unread:
+            if inputs is None and not blind and not any(n.leaf for n in maybe - certain):
                 self.passes[index] = dataclasses.replace(self.passes[index], filled=filled)
         return [n for n in order if n.leaf is None]
 
@@ -407,6 +426,11 @@ class Engine:
             node.loops, node.opaque = made.loops, made.opaque or old.opaque
         leaf.grad = Tensor(None if node.opaque or not node.parents else True, node)
         leaf.grad.grad_of = leaf
+
+
+def _is_rootless(node: GraphNode) -> bool:
+    """Whether an operation was recorded on nothing that is known: what gave it a history cannot be told."""
+    return not (node.edges or node.maybe or node.opaque or node.leaf)
 
 
 def _blind(nodes: set[GraphNode]) -> bool:

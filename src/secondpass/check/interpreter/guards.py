@@ -23,7 +23,7 @@ def with_(m: Machine, node: Any, scope: Scope) -> Any:
     try:
         for item in node.items:
             manager = evaluate(m, item.context_expr, scope)
-            value, state = enter(m, manager, item.context_expr)
+            value, state = enter(m, manager)
             entered.append(state)
             if item.optional_vars is not None:
                 assign(m, item.optional_vars, value, scope)

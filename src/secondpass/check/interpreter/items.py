@@ -66,6 +66,8 @@ def _from_dict(m: Machine, owner: Dict, key: Any) -> Any:
             made = m.call(owner.default, [], {})
             set_item(m, owner, key, made)
             return made
+        if not owner.loose and not owner.others:
+            m.note_lack(repr(key))
         return Unknown()
     if owner.default is not None and not owner.others:
         set_item(m, owner, key, m.call(owner.default, [], {}))

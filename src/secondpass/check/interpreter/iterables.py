@@ -9,7 +9,7 @@ from typing import Any
 
 from .containers import is_concrete
 from .library import function
-from .loops import iterate
+from .loops import iterate, step
 from .machine import Machine, Raised
 from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, length
@@ -170,6 +170,8 @@ def _next(m: Machine, args: Args, kwargs: Words) -> Any:
     value = args[0]
     if isinstance(value, List) and value:
         return value[0]
+    if isinstance(value, Object) and value.cls.find("__next__"):
+        return step(m, value)
     items = iterate(m, value)
     for item in items:
         return item

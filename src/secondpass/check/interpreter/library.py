@@ -68,7 +68,14 @@ _NAMES = {
     "tqdm.notebook": "tqdm",
     "tqdm.autonotebook": "tqdm",
 }
-_PACKAGES = ("torch.nn", "torch.optim", "torch.utils.data", "torch.distributions", "torch.autograd")
+_PACKAGES = (
+    "torch.nn.utils",
+    "torch.nn",
+    "torch.optim",
+    "torch.utils.data",
+    "torch.distributions",
+    "torch.autograd",
+)
 """Packages that have the names of the modules below them: `torch.nn.modules.module.Module` is `torch.nn.Module`."""
 
 

@@ -14,6 +14,9 @@ NOTE [ How long a loop is walked ]
    What comes later still is looked at by leaving out turns: see `skipped_turns`.
 4. A loop whose turns are costly to read is walked two turns, or a few more where 3 asks for them.
 5. A loop in a generator goes as far as the loop that walks the generator.
+6. When a reading takes long, what comes before the first pass is looked at in brief, and so is the end: one turn of each
+   loop.
+7. A loop over things that are known one by one (the settings in a dict) goes to its end, as long as its turns are cheap.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .machine import Loop, Machine
+from .machine import Loop, Machine, Raised
 from .nodes import Leaf
 from .skipped_turns import Counter, jumps, open_loops
 from .values import Dict, List, Object, Stream, Tensor, Unknown
@@ -34,6 +37,7 @@ __all__ = [
     "is_over",
     "iterate",
     "lengthen",
+    "step",
     "touched",
     "turns",
     "wasted",
@@ -41,6 +45,8 @@ __all__ = [
 
 WHOLE = 6
 MANY = 400
+CHEAP = 40
+"""Steps of a turn that does no more than to copy a setting."""
 COSTLY = 2_500
 COSTLIEST = 15_000
 """Steps of reading after which a loop is cut short whose going on would tell something."""
@@ -131,11 +137,32 @@ def _object(m: Machine, value: Object) -> Iteration:
         return iterate(m, items)
     found = value.cls.find("__iter__")
     if found:
-        return iterate(m, m.call(found[0], [value], {}))
+        walked = m.call(found[0], [value], {})
+        if isinstance(walked, Object) and walked.cls.find("__next__"):
+            return Iteration(_steps(m, walked), None)
+        return Iteration(_endless(Unknown), None) if walked is value else iterate(m, walked)
     found = value.cls.find("__getitem__")
     if found:
         return Iteration(_endless(lambda: m.call(found[0], [value, Unknown(plain=True)], {})), None)
     return Iteration(_endless(Unknown), None)
+
+
+def _steps(m: Machine, iterator: Object) -> Iterator[Any]:
+    """What `__next__` gives, until it raises StopIteration."""
+    while True:
+        try:
+            item = step(m, iterator)
+        except Raised as error:
+            if error.name != "StopIteration":
+                raise
+            return
+        yield item
+
+
+def step(m: Machine, iterator: Object) -> Any:
+    """`next(iterator)` of a class of the program's own."""
+    found = iterator.cls.find("__next__")
+    return m.call(found[0], [iterator], {}) if found else Unknown()
 
 
 def _most(value: Any, counted: bool) -> int:
@@ -164,15 +191,18 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     loop.began, loop.passes = m.steps, len(m.engine.passes)
     loop.whole = exact
     loop.length = items.length
+    loop.listed = not isinstance(value, range)
     frame.loops.append(loop)
     m.short += not exact
     try:
         source = iter(items)
         later: Iterator[int] | None = None
         while True:
+            if exact and loop.turn and len(m.engine.passes) > loop.passes and m.is_late():
+                break
             if not exact and is_over(m, loop):
                 later = later or (jumps(m, loop, source) if counted and not lazy else iter(()))
-                if next(later, None) is None:
+                if m.is_late() or next(later, None) is None:
                     break
             loop.count = 0  # what is made to get the next item belongs to no turn
             item = next(source, loop)
@@ -225,6 +255,12 @@ def gathers(m: Machine, depth: int) -> None:
             return
 
 
+def _is_cheap(m: Machine, loop: Loop) -> bool:
+    """Whether the turns of a loop whose number is known cost little, and train nothing."""
+    known = loop.length is not None and loop.length <= MANY and len(m.engine.passes) == loop.passes
+    return known and m.steps - loop.began <= CHEAP * loop.turn
+
+
 def _around(m: Machine) -> Iterator[Loop]:
     """The innermost loop that will be cut short; if it stands in a generator, the one that walks the generator too."""
     for loop in open_loops(m):
@@ -236,5 +272,7 @@ def _around(m: Machine) -> Iterator[Loop]:
 def is_over(m: Machine, loop: Loop) -> bool:
     """Whether enough turns of a loop have been looked at."""
     if loop.turn >= loop.want:
+        return not (loop.listed and loop.turn and _is_cheap(m, loop))
+    if loop.turn and not loop.lazy and m.is_late():
         return True
     return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > (COSTLY if loop.want <= 3 else COSTLIEST)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -17,11 +18,15 @@ from .graph import Engine
 from .nodes import GraphNode
 from .values import Class, Dict, External, Function, List, Module, Object, Stream, Tensor, Unknown, length
 
-__all__ = ["Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
+__all__ = ["Costly", "Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
 
 
 class Exhausted(Exception):
     """The reading took too many steps or too long."""
+
+
+class Costly(Exception):
+    """What is read within a limit of its own took too many steps: see `Machine.within`."""
 
 
 class Raised(Exception):
@@ -60,21 +65,9 @@ class Loop:
     """One loop that is being walked."""
 
     __slots__ = (
-        "began",
-        "count",
-        "counters",
-        "cut",
-        "first",
-        "jumped",
-        "lazy",
-        "length",
-        "passes",
-        "period",
-        "touched",
-        "turn",
-        "want",
-        "whole",
-    )
+        "began", "count", "counters", "cut", "first", "jumped", "lazy", "length", "listed", "passes", "period",
+        "touched", "turn", "want", "whole",
+    )  # fmt: skip
 
     def __init__(self, first: int, lazy: bool = False) -> None:
         self.first = first
@@ -98,6 +91,8 @@ class Loop:
         """Whether turns of it were left out: see `skipped_turns`."""
         self.length: int | None = None
         """How many turns it has, where that can be told."""
+        self.listed = False
+        """Whether it goes through things that are known one by one, not through numbers."""
         self.touched: dict[int, int] = {}
         """The leaves that it cleared or changed, by identity, and the turn in which it first did."""
         self.counters: dict[Any, Any] = {}
@@ -138,6 +133,8 @@ class Machine(ABC):
         self.modules: dict[str, Module] = {}
         self.steps = 0
         self.most = self.STEPS
+        self.limit = sys.maxsize
+        """The number of steps at which what is read `within` a limit is left."""
         self.grad: bool | None = True
         """Whether operations are recorded (no_grad, inference_mode); None where it cannot be told."""
         self.reached: dict[tuple[str, int], int] = {}
@@ -164,8 +161,12 @@ class Machine(ABC):
         """(file, line, function) of the statements that ran."""
         self.trained = 0
         """How many statements had run when the last pass was made."""
+        self.lacks: dict[tuple[str, int, str], int] = {}
+        """(file, line, name) of what should have been there and was not, and how many statements had run by then."""
         self.late: set[tuple[str, int]] = set()
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
+        self.hurried = 0
+        """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.trying = 0
         """How many `try` statements with handlers are under way."""
         self.short = 0
@@ -224,8 +225,33 @@ class Machine(ABC):
         self.steps += amount
         if self.steps > self.most and (not self.engine.passes or self.steps > self.TRAINING * self.most):
             raise Exhausted
+        if self.steps > self.limit:
+            raise Costly
         if not self.steps & 255 and time.process_time() > self.deadline:
             raise Exhausted
+
+    def within(self, steps: int, act: Callable[[], Any]) -> Any:
+        """What a part of the program gives that nothing else depends on, or None if it takes too many steps."""
+        outer = self.limit
+        self.limit = min(outer, self.steps + steps)
+        try:
+            return act()
+        except Costly:
+            if self.steps > outer:
+                raise
+            return None
+        finally:
+            self.limit = outer
+
+    def is_late(self) -> bool:
+        """Whether so many steps are spent that the rest is looked at in brief: half of those before the first pass, two
+        thirds of them all."""
+        if not self.engine.passes:
+            return self.steps > self.most // 2
+        if self.steps <= (self.TRAINING - 1) * self.most:
+            return False
+        self.hurried = self.hurried or len(self.ran)
+        return True
 
     def lack(self, error: str) -> Unknown:
         """What a value should have that it does not have as far as it is known: a program that runs has it.
@@ -234,7 +260,13 @@ class Machine(ABC):
         """
         if self.trying:
             raise Raised(error)
+        self.note_lack(error)
         return Unknown()
+
+    def note_lack(self, name: str) -> None:
+        """Notes that the program uses here what it has not, as far as it is known."""
+        frame = self.frames[-1]
+        self.lacks.setdefault((frame.module.file, frame.line, name), len(self.ran))
 
     def allow(self, file: str) -> None:
         """Long programs may take more steps."""

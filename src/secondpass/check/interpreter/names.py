@@ -39,7 +39,10 @@ def look_up(m: Machine, name: str, scope: Scope) -> Any:
     if value is not _NOTHING:
         return _ready(m, value, names, name)
     value = builtin(name)
-    return Unknown(("name", scope.module.file, name)) if value is None else value
+    if value is None:
+        m.note_lack(name)
+        return Unknown(("name", scope.module.file, name))
+    return value
 
 
 def _ready(m: Machine, value: Any, names: dict[str, Any], name: str) -> Any:

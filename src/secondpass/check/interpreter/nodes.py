@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from ...autograd import lifecycle
-from ...record import Loop, Place
+from ...record import Cut, Loop, Place
 
 __all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "kept", "serials"]
 
@@ -72,7 +72,7 @@ class Store(lifecycle.Version):
 class Tensor:
     """A tensor: its history, and the memory it lies in."""
 
-    __slots__ = ("base", "exact", "grad_of", "is_param", "leaf", "loose", "name", "needs", "node", "store")
+    __slots__ = ("base", "exact", "grad_of", "is_param", "leaf", "loose", "lost", "name", "needs", "node", "store")
 
     def __init__(
         self,
@@ -91,6 +91,8 @@ class Tensor:
         self.name = ""
         self.exact = False  # an integer or boolean tensor: can never have history
         self.loose = False
+        self.lost: Cut | None = None
+        """Where the history of what it was computed from ended."""
 
     @property
     def edge(self) -> GraphNode | None:

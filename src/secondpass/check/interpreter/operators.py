@@ -164,6 +164,9 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
             if left is right:
                 return name == "eq"
             return (name == "ne") if not isinstance(left, Unknown) and not isinstance(right, Unknown) else Unknown()
+    apart = _apart(left, right)
+    if apart is not None:
+        return act(apart, 0)
     keys = sorted(repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right))
     if name in ("eq", "ne"):
         known = next((v for v in (left, right) if is_concrete(v)), None)
@@ -172,7 +175,30 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
         return Unknown(same if name == "eq" else ("not", same), plain=True)
     if keys != [repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right)]:
         name = _MIRROR[name]
+    if name in ("le", "ge") and all(isinstance(v, Unknown) or is_concrete(v) for v in (left, right)):
+        return Unknown(("not", ("gt" if name == "le" else "lt", *keys)), plain=True)
     return Unknown((name, *keys), plain=True)
+
+
+def _apart(left: Any, right: Any) -> float | None:
+    """By how much two unknown numbers differ, where one was computed from the other, or both from a third."""
+    if not (isinstance(left, Unknown) and isinstance(right, Unknown) and left.plain and right.plain):
+        return None
+    (one, more), (other, less) = _offset(left.key), _offset(right.key)
+    return more - less if one == other and (more or less) else None
+
+
+def _offset(key: Any) -> tuple[Any, float]:
+    """The unknown number that a number was computed from by adding known ones, and their sum."""
+    total = 0.0
+    while isinstance(key, tuple) and len(key) == 3 and key[0] in ("add", "sub"):
+        try:
+            number = float(key[2])
+        except (TypeError, ValueError):
+            break
+        total += number if key[0] == "add" else -number
+        key = key[1]
+    return key, total
 
 
 def _is_value(known: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from . import argparse_model  # noqa: F401 - registers
 from .attributes import get_attribute
 from .containers import is_concrete
-from .contexts import Switch
+from .contexts import Switch, enter, leave
 from .copies import copied
 from .items import get_item
 from .iterables import some
@@ -230,6 +230,35 @@ def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
 def _suppress(m: Machine, args: Args, kwargs: Words) -> Switch:
     kinds = tuple(a.name.rpartition(".")[2] for a in args if isinstance(a, (External, Class)))
     return Switch(None, kinds)
+
+
+def _enter_context(m: Machine, args: Args, kwargs: Words) -> Any:
+    value, state = enter(m, args[1])
+    args[0].hidden.setdefault("entered", []).append(lambda: leave(m, state, None))
+    return value
+
+
+def _callback(m: Machine, args: Args, kwargs: Words) -> Any:
+    args[0].hidden.setdefault("entered", []).append(lambda: m.call(args[1], args[2:], kwargs))
+    return args[1]
+
+
+def _leave_all(m: Machine, args: Args, kwargs: Words) -> bool:
+    entered = args[0].hidden.get("entered", [])
+    while entered:
+        entered.pop()()
+    return False
+
+
+models(
+    "contextlib.ExitStack",
+    __init__=lambda m, args, kwargs: None,
+    __enter__=lambda m, args, kwargs: args[0],
+    __exit__=_leave_all,
+    enter_context=_enter_context,
+    callback=_callback,
+    close=_leave_all,
+)
 
 
 @function("math.isnan", "math.isinf", "numpy.isnan", "numpy.isinf", "torch.isnan", "torch.isinf")

@@ -193,7 +193,7 @@ def _positions(m: Machine, loop: Loop, source: Any, done: set[Moving]) -> list[i
 
     Comparisons that have changed once are `done`. The last turn of all comes when there are no others.
     """
-    inside = [d.node for d in m.decided.values() if loop in d.loops and d.known and m.project.matters(d.node)]
+    inside = [d.node for d in m.decided.values() if loop in d.loops and not d.asked and m.project.matters(d.node)]
     untaken = [node for node in inside if len(m.decided[id(node)].answers) == 1]
     if not untaken:
         return []

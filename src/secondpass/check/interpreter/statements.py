@@ -110,7 +110,7 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
     if m.short:
         if m.modulus and not m.project.compares(node):
             compared(m, node, ast.NotEq(), m.remainder, 0, m.modulus)
-        decided(m, node, answer, not isinstance(test, Unknown))
+        decided(m, node, answer, test)
     return block(m, node.body if answer else node.orelse, scope)
 
 
@@ -151,7 +151,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
             # A loop whose end cannot be told is taken to run: see NOTE [ How long a loop is walked ].
             if known is not False and is_over(m, loop):
                 later = later or jumps(m, loop)
-                loop.cut = next(later, None) is None
+                loop.cut = m.is_late() or next(later, None) is None
                 known = None if loop.cut else m.known_truth(evaluate(m, node.test, scope))
             if known is False or loop.cut:
                 m.cuts += loop.cut

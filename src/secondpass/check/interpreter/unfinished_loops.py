@@ -6,6 +6,8 @@ NOTE [ What comes later ]
    to turn, it may come true in one that is not.
 2. What is silent rests on what never happens. It is not told where a branch of that kind could make it happen: clear the
    list, the gradients; walk the graph again; let a parameter take part.
+3. Nor where a condition that cannot be told, and is another one in every turn, decides on it: which turns step and which
+   clear is then nobody's but the policy's.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from ...causes import find
 from ...record import Finding
 from .machine import Loop, Machine
 from .skipped_turns import Compared, open_loops
+from .values import Unknown
 
 __all__ = ["compared", "decided", "may_change"]
 
@@ -26,13 +29,13 @@ _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 class Decided:
     """A condition inside a loop that will be cut short, and which ways it went."""
 
-    __slots__ = ("answers", "known", "loops", "node")
+    __slots__ = ("answers", "asked", "loops", "node")
 
     def __init__(self, node: ast.If) -> None:
         self.node = node
         self.answers: set[bool] = set()
-        self.known = True
-        """Whether it could be told each time."""
+        self.asked: set[Any] = set()
+        """The questions that it was, where it could not be told."""
         self.loops: list[Loop] = []
 
 
@@ -45,13 +48,14 @@ def compared(m: Machine, node: ast.Compare | ast.If, op: ast.cmpop, left: Any, r
         seen.note(open_loops(m), left, right, modulus)
 
 
-def decided(m: Machine, node: ast.If, answer: bool, known: bool) -> None:
+def decided(m: Machine, node: ast.If, answer: bool, test: Any) -> None:
     """Notes which way a condition went inside a loop that will be cut short."""
     seen = m.decided.get(id(node))
     if seen is None:
         seen = m.decided[id(node)] = Decided(node)
     seen.loops = open_loops(m)
-    seen.known = seen.known and known
+    if isinstance(test, Unknown):
+        seen.asked.add(test.key)
     if not any(loop.jumped for loop in seen.loops):
         seen.answers.add(answer)
 
@@ -59,6 +63,12 @@ def decided(m: Machine, node: ast.If, answer: bool, known: bool) -> None:
 def may_change(m: Machine, finding: Finding) -> bool:
     """Whether a branch that was not taken yet could make a silent finding untrue."""
     for seen in m.decided.values():
+        if (
+            finding.code == "SP404"
+            and len(seen.asked) > 1
+            and _concerns(m, finding, [*seen.node.body, *seen.node.orelse])
+        ):
+            return True
         other = seen.node.orelse if True in seen.answers else seen.node.body
         if len(seen.answers) > 1 or not other:
             continue

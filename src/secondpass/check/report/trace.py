@@ -74,14 +74,8 @@ def _holdings(engine: Engine) -> Iterator[Holding]:
 
 _REDUCED = {"MeanBackward0", "SumBackward0", "ProdBackward0", "MaxBackward1", "MinBackward1"}
 _EACH = {
-    "AddBackward0",
-    "SubBackward0",
-    "RsubBackward1",
-    "MulBackward0",
-    "DivBackward0",
-    "NegBackward0",
-    "SqrtBackward0",
-}
+    "AddBackward0", "SubBackward0", "RsubBackward1", "MulBackward0", "DivBackward0", "NegBackward0", "SqrtBackward0",
+}  # fmt: skip
 
 
 def _is_single(node: GraphNode) -> bool:

@@ -13,7 +13,7 @@ from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
 from .modules import is_module, make_parameter
-from .tensors import apply_row, opaque, operate, operate_in_place
+from .tensors import apply_row, computed, opaque, operate, operate_in_place
 
 __all__: list[str] = []
 
@@ -251,6 +251,14 @@ def _in_turn(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 _container("Sequential", _in_turn)
+
+for _name in ("Rearrange", "Reduce"):
+    models(
+        f"einops.layers.torch.{_name}",
+        _BASE,
+        __init__=lambda m, args, kwargs: None,
+        forward=lambda m, args, kwargs: computed(m, "?", args[1:], kwargs),
+    )
 
 _container("ModuleList", None)
 

@@ -13,6 +13,9 @@ from .tensors import operate
 
 __all__: list[str] = []
 
+SAMPLE = 1_500
+"""Steps after which the making of a sample is left."""
+
 
 def _loader_init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner = args[0]
@@ -51,8 +54,13 @@ def _sample(m: Machine, dataset: Any) -> Any:
         if inner is not None:
             return _sample(m, inner)
         found = dataset.cls.find("__getitem__")
-        if found:
-            return m.call(found[0], [dataset, Unknown(plain=True)], {})
+        if found and "costly" not in dataset.hidden:
+            # Making a sample of data may take any number of steps, and tells nothing of what is trained with it.
+            item = found[0]
+            made = m.within(SAMPLE, lambda: (m.call(item, [dataset, Unknown(plain=True)], {}),))
+            if made is not None:
+                return made[0]
+            dataset.hidden["costly"] = True
         found = dataset.cls.find("__iter__")
         if found:
             return Unknown(plain=True)

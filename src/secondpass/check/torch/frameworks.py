@@ -19,6 +19,12 @@ def _backward(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     backward(m, [loss], {k: v for k, v in kwargs.items() if k in ("retain_graph", "create_graph")})
 
 
+def _manual_backward(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    # Lightning refuses it where it makes the passes itself.
+    args[0].attrs["automatic_optimization"] = False
+    _backward(m, args, kwargs)
+
+
 def _prepare(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return args[1] if len(args) == 2 else tuple(args[1:])
 
@@ -76,6 +82,6 @@ models(
     **_LOGGING,
     log_dict=_nothing,
     save_hyperparameters=_nothing,
-    manual_backward=_backward,
+    manual_backward=_manual_backward,
     backward=_backward,
 )

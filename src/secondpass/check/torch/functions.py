@@ -13,7 +13,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Function, Object, Tensor, Unknown
 from .methods import parts, tensor_attribute
 from .passes import backward, gradients, tensors_of
-from .tensors import operate, operate_in_place, unknown_operation
+from .tensors import computed, operate, operate_in_place, unknown_operation
 
 __all__ = ["call_torch"]
 
@@ -204,6 +204,15 @@ def _unpack(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 @function("torch.nn.utils.rnn.pad_sequence")
 def _pad(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return operate(m, "stack", [args[0]], {})
+
+
+@function(
+    "einops.rearrange", "einops.reduce", "einops.repeat", "einops.einsum", "torch_scatter.scatter",
+    "torch_scatter.scatter_add", "torch_scatter.scatter_sum", "torch_scatter.scatter_mean",
+    "torch_scatter.scatter_softmax", "torch_scatter.scatter_log_softmax",
+)  # fmt: skip
+def _compute(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
+    return computed(m, "?", args, kwargs)
 
 
 def _distribution_init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:

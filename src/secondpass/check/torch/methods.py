@@ -96,10 +96,11 @@ def _grad(m: Machine, tensor: Tensor) -> Any:
 
 
 def _data(m: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:
-    if tensor.needs and m.grad and tensor.leaf is None:
-        m.engine.cut("data", written(node), m.place(), tensor.node)
     # `.data` shares the memory but not the version counter.
     made = Tensor(False, None, Store())
+    made.lost = tensor.lost
+    if tensor.needs and m.grad and tensor.leaf is None:
+        made.lost = m.engine.cut("data", written(node), m.place(), tensor.node)
     made.store.leaf = tensor.store.leaf
     made.grad_of = tensor.grad_of
     return made
@@ -154,6 +155,7 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
         return Tensor(None, tensor.node)  # the tensor itself, or a copy without history
     # Whether a copy is made depends on device and type: the history goes on either way, the memory may be another.
     made = Tensor(tensor.needs, tensor.node, Store(), tensor.leaf)
+    made.lost = tensor.lost
     made.store.perhaps = tensor.store
     tensor.store.views.append(made)
     made.store.views.append(tensor)
@@ -169,9 +171,10 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
 
 
 def _detach(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Tensor:
-    if tensor.needs is not False and m.grad:
-        m.engine.cut("detach", written(node), m.place(), tensor.node)
     made = Tensor(False, None, tensor.store)
+    made.lost = tensor.lost
+    if tensor.needs is not False and m.grad:
+        made.lost = m.engine.cut("detach", written(node), m.place(), tensor.node)
     made.grad_of = tensor.grad_of
     return made
 
@@ -180,7 +183,7 @@ def _detach_in_place(
     m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None
 ) -> Tensor:
     if tensor.needs is not False and m.grad:
-        m.engine.cut("detach", written(node), m.place(), tensor.node)
+        tensor.lost = m.engine.cut("detach", written(node), m.place(), tensor.node)
     tensor.needs, tensor.node = False, None
     return tensor
 

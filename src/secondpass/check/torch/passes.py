@@ -109,6 +109,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     if kind == "backward" and m.grad is not False:
         m.establish(roots)
     look(m)
+    m.engine.explain(roots)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(
         roots,
@@ -120,6 +121,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         stack=m.stack(),
         iteration=m.iteration(),
         loops=m.loops(),
+        recording=m.grad,
     )
     m.trained = len(m.ran)
     if m.engine.again:

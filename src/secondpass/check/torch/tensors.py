@@ -15,7 +15,7 @@ from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
 from .overloads import meant
 
-__all__ = ["Values", "apply_row", "element", "index", "opaque", "operate", "operate_in_place", "put"]
+__all__ = ["Values", "apply_row", "computed", "element", "index", "opaque", "operate", "operate_in_place", "put"]
 
 
 class Values(tuple):  # type: ignore[type-arg]
@@ -135,10 +135,15 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if not op.node or not op.edges:
         return Tensor(False)
     if m.grad is False or needs is False:
+        lost = next((v.lost for v in values if isinstance(v, Tensor) and v.lost is not None), None)
         if needs and m.grad is False:
-            m.engine.cut("no_grad", first.name if first is not None else "", m.place())
+            lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place())
         # A view says that it requires a gradient where its base does, even one without history.
-        return _result(op, None, needs if op.view else False, first)
+        made = _result(op, None, needs if op.view else False, first)
+        for each in made if isinstance(made, tuple) else (made,):
+            if isinstance(each, Tensor):
+                each.lost = lost
+        return made
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
@@ -229,6 +234,20 @@ def unknown_operation(m: Machine, name: str, args: list[Any], kwargs: dict[str, 
     node.loops = m.loops()
     node.opaque = True
     return Unknown(node=node)
+
+
+def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
+    """A function of a library that computes with tensors: it has the history of what goes in, and may save anything."""
+    flat: list[Any] = []
+    flatten(m, [*args, *kwargs.values()], flat, 0)
+    needs, certain, maybe = edges(flat)
+    if m.grad is False or needs is False:
+        return Tensor(False)
+    if m.grad is None:
+        needs, certain, maybe = None, [], [*certain, *maybe]
+    node = m.engine.node(name, certain, maybe, m.place(), m.stack())
+    node.loops, node.vague = m.loops(), True
+    return Tensor(needs, node)
 
 
 def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor:

@@ -109,6 +109,8 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
         return (call(m, get_attribute(m, tensor, name), args, kwargs),)
     if name in ("to", "cuda", "float", "half", "double"):
         return (owner,)  # a module gives itself; a tensor one with the same history
+    if name == "forward" and is_given(owner, [*args, *kwargs.values()]):
+        return (forward(m, owner, args, kwargs),)
     if name == "backward":
         first = args[0] if args else kwargs.get("loss")
         if isinstance(first, (Tensor, Unknown)) and first is not None and not _is_gradient(first):

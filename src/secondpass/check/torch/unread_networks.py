@@ -7,8 +7,9 @@ NOTE [ Networks that are not read ]
    and methods of code that is not read are no such values: they may do anything.
 2. It is a network, with parameters of its own, if the program asks for its parameters; or if a pass is made from what it
    gave, and nothing else could have given that a history.
-3. What a network gives has history, for certain: the node saves something, and its parameters if an input has history
-   too. (A single layer over plain inputs need not have saved its weight.)
+3. What a network gives has history, for certain: that of what went in, even if its parameters are frozen, and that of
+   its parameters, unless they are. The node saves something, and its parameters if an input has history too. (A single
+   layer over plain inputs need not have saved its weight.)
 4. Its parameters are told as one, which stands for all: it is trained when an optimizer has it, and never missed.
 5. Of several things that one call gives, each has the history of what went in, and of the parameters. Whether they share
    more than that cannot be told (two critics in one module share nothing), unless one of them goes into the same network
@@ -77,11 +78,11 @@ def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, An
     if m.grad is False:
         return Unknown()
     _recur(m, function, values)
-    if weight is None or not weight.needs or not m.grad:
+    _, certain, maybe = edges(values if weight is None else [*values, weight])
+    if weight is None or not certain or not m.grad:
         node = opaque(m, values if weight is None else [*values, weight])
         node.given = function
         return Unknown(node=node)
-    _, certain, maybe = edges([*values, weight])
     node = m.engine.node("AddmmBackward0", certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
     node.given = function

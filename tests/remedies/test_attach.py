@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,93 @@ def test_edits_in_two_files(tmp_path: Path) -> None:
     assert "    opt.zero_grad()\n" in apply_edits(
         (tmp_path / "main.py").read_text(), [e for e in found.edits if e.file == "main.py"]
     )
+
+
+_TWICE = """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+loss = net(torch.randn(4, 3)).square().mean()
+grads = torch.autograd.grad(loss, list(net.parameters()))
+loss.backward()
+"""
+
+
+def _twice(text: str, first: int, second: int, **facts: bool) -> list[str]:
+    """The patches for two passes over one loss, as lines that are added."""
+    given = finding("repeated-backward", "recompute", "loss", second)
+    given = replace(given, freed=Place("main.py", first), facts={"looping": False, "moves": False, **facts})
+    found = candidates(given, Project(None, {"main.py": text}))
+    return [line[1:] for r in found for line in r.diff.splitlines() if line.startswith("+") and line[1:2] != "+"]
+
+
+def test_a_look_at_gradients_keeps_the_graph_before_a_forward_is_repeated() -> None:
+    lines = _twice(_TWICE, 5, 6, adds=False, asks=True)
+    assert lines[0] == "grads = torch.autograd.grad(loss, list(net.parameters()), retain_graph=True)"
+
+
+def test_a_gradient_is_never_added_twice() -> None:
+    text = _TWICE.replace("grads = torch.autograd.grad(loss, list(net.parameters()))", "loss.backward()")
+    given = replace(
+        finding("repeated-backward", "other", "loss", 6),
+        freed=Place("main.py", 5),
+        facts={"moves": False, "adds": True},
+    )
+    found = candidates(given, Project(None, {"main.py": text}))
+    assert [r.kind for r in found] == ["other"]
+
+
+def test_a_look_after_the_step_is_not_given_another_loss() -> None:
+    assert (
+        _twice(_TWICE.replace("loss.backward()", "pass\nloss.backward()"), 5, 7, moves=True, adds=False, asks=True)
+        == []
+    )
+
+
+def test_a_cut_stays_where_a_loss_was_forgotten() -> None:
+    text = "import torch\n\nz = torch.ones(1, requires_grad=True)\nloss = z.detach().sum()\nloss.backward()\n"
+    given = replace(finding("unreached-parameter", "keep-history", "z", 4), severity="warning")
+    project = Project(None, {"main.py": text})
+    assert candidates(given, project)
+    assert not candidates(replace(given, facts={"forgotten": True}), project)
+
+
+def test_what_is_stored_as_data_is_not_cut_after_its_first_use() -> None:
+    text = """\
+import torch
+
+net, kept = torch.nn.Linear(2, 2), []
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    kept.append(net(torch.ones(2)))
+    loss = net(torch.stack(kept)).sum()
+    loss.backward()
+    opt.step()
+"""
+    given = finding("stored-history", "detach", "kept[0]", 8)
+    data = {"why": {"facts": {"reached only through it": 0}}}
+    ways = [
+        [r.title for r in candidates(f, Project(None, {"main.py": text}))] for f in (given, replace(given, facts=data))
+    ]
+    assert [any("crosses" in title for title in titles) for titles in ways] == [True, False]
+    assert ways[1]
+
+
+def test_data_of_a_whole_loop_is_detached_before_it() -> None:
+    text = """\
+def update(net, opt, roll):
+    for _ in range(3):
+        loss = (net(roll.obs) * roll.adv).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+    place = {"file": "main.py", "line": 5, "function": "update"}
+    path = {
+        "root": "roll", "scope": "local", "type": "Rollout", "ways": [["attribute", "adv", "Tensor"]], "function": "update"
+    }  # fmt: skip
+    facts = {"loop": {"file": "main.py", "line": 2}, "paths": [path], "freed_stack": [place], "used_stack": [place]}
+    given = replace(finding("hoisted-forward", "detach", "roll.adv", 5), facts=facts)
+    found = candidates(given, Project(None, {"main.py": text}))[0]
+    first = text.splitlines()[0]
+    assert apply_edits(text, list(found.edits)) == text.replace(first, f"{first}\n    roll.adv = roll.adv.detach()")

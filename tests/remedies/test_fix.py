@@ -113,3 +113,37 @@ def test_no_such_program(folder: Path) -> None:
     status, said = fix("gone.py")
     assert status == 2
     assert "no such program: gone.py" in said
+
+
+def test_a_folder_without_a_program(folder: Path) -> None:
+    (folder / "train").mkdir()
+    assert "train is a folder without a __main__.py" in fix("train")[1]
+
+
+def test_a_syntax_error_has_its_line(folder: Path) -> None:
+    (folder / "main.py").write_text("x = 1\ndef f(:\n")
+    assert "SyntaxError: invalid syntax (main.py:2)" in fix("main.py")[1]
+
+
+def test_a_launcher_that_starts_it_once_per_rank(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "main.py").write_text("")
+    monkeypatch.setattr("secondpass.commands.fix.world", lambda: 2)
+    status, said = fix("main.py")
+    assert status == 2
+    assert "secondpass fix -m torch.distributed.run --nproc-per-node 2 main.py" in said
+
+
+def test_stopped_while_a_remedy_is_tried(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had been written is shown, and is not called proven."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (folder / "main.py").write_text(CARRIED.before)
+    monkeypatch.setattr("secondpass.remedies.prove.rounds.prove", stop)
+    status, said = fix("--write", "main.py")
+    assert status == 130
+    assert "not run: stopped before it had ended" in said
+    assert "detach()" in said
+    assert "no remedy could be written" not in said
+    assert (folder / "main.py").read_text() == CARRIED.before

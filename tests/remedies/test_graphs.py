@@ -9,6 +9,7 @@ import pytest
 
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies.prove.graphs import missing, same_values
+from secondpass.remedies.prove.judge import judge
 from secondpass.remedies.prove.run import Run
 
 Graph = dict[str, dict[str, int]]
@@ -128,3 +129,13 @@ def test_what_was_made_once_is_cut_for_every_pass_alike() -> None:
     assert "is a constant for the later ones" in missing(made, cut, before, crossing, failed=True)
     less = a_run(a_pass({"0": {}}), a_step(0), a_pass({"0": {}}), a_step(0))
     assert "would lose 1 operation" in missing(made, cut, before, less, failed=True)
+
+
+@pytest.mark.parametrize(("had", "status"), [([[0], [0], [0]], "proven"), ([[0], [], [0]], "refuted")])
+def test_a_pass_goes_only_if_every_step_still_has_a_gradient(had: list[list[int]], status: str) -> None:
+    given = finding("repeated-backward")
+    first = {"what": "pass", "digest": "a", "behind": [[0, 0]]}
+    before = Run("failed", findings=(given,), lines=(first, first))
+    steps = [{"what": "step", "optimizer": 0, "had": one} for one in had]
+    after = Run("ended", lines=tuple(line for step in steps for line in (first, step)))
+    assert judge(given, Remedy("other", ""), before, after).proof.status == status

@@ -11,6 +11,7 @@ import pytest
 from secondpass.record import Carrier, Finding, Place, Remedy
 from secondpass.remedies import attach
 from secondpass.remedies.edit.patch import apply_edits
+from secondpass.remedies.find.project import Project
 
 
 def repaired(text: str, kind: str, cause: str, name: str, facts: dict[str, Any] | None = None, **lines: int) -> str:
@@ -180,3 +181,21 @@ def test_a_frameworks_loop_is_not_cut_behind() -> None:
     cut = "        if self.center is not None:\n            self.center = self.center.detach()\n"
     head = text.index("        new =")
     assert repaired(text, "detach", "carried-state", "self.center", facts, **lines) == text[:head] + cut + text[head:]
+
+
+@pytest.mark.parametrize(
+    ("lines", "stepped"),
+    [
+        (["apple = make(net)", "apple.zero_grad()", "apple.step()"], "apple"),
+        (["pear = make(net)", "pear.zero_grad()", "plum = fade(pear, 3)", "plum.step()"], None),
+        (["pear = make(net)", "pear.zero_grad()", "fig.step(pear)"], "pear"),
+        (["def work():", "    return 1", "apple.step(work)"], "apple"),
+        (["world.step(move)"], None),
+        (["env_optimizer.zero_grad()", "env_optimizer.step()"], "env_optimizer"),
+    ],
+)
+def test_an_optimizer_is_told_by_what_is_done_with_it(lines: list[str], stepped: str | None) -> None:
+    project = Project(None, {"main.py": "\n".join(lines) + "\n"})
+    source = project.source("main.py")
+    assert source is not None
+    assert project.optimizer_of(source.module.body[-1]) == stepped

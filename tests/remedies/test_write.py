@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from secondpass.commands._fix_screen import Screen
+from secondpass.record import Finding, Place
 from secondpass.remedies.edit import write as _write
 from secondpass.remedies.edit.write import UNDO, Refused, undo, write
+from secondpass.remedies.prove.rounds import Repair, Round
+from secondpass.remedies.prove.run import Command, Run
 
 
 def test_writes_and_takes_back(tmp_path: Path) -> None:
@@ -125,3 +129,16 @@ def test_killed_at_any_moment_files_are_whole(tmp_path: Path, after: float) -> N
     if (tmp_path / UNDO).exists():
         undo(tmp_path)
         assert len({(tmp_path / f"{n}.py").read_text() for n in "abc"}) == 1, "undo makes the files one again"
+
+
+def test_what_was_stopped_half_way_is_shown_and_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.py").write_text("a = 1\n")
+    place = Place("main.py", 1)
+    one = Round(Finding("SP103", "carried-state", "error", "", place, None, place, place, place))
+    course = Repair(Run("ended"), Run("ended"), [one], {"main.py": "a = 1\n"}, {"main.py": "a = 2\n"}, interrupted=True)
+    assert Screen(False).show(course, Command("main.py", cwd=tmp_path), write=True, json_file=None) == 130
+    assert (tmp_path / "main.py").read_text() == "a = 1\n"
+    assert "+a = 2" in capsys.readouterr().out

@@ -449,4 +449,39 @@ DEALT = Broken(
     },
 )
 
+LOSSES_OF_TWO_PLAYERS = Broken(
+    """
+    actor, critic = torch.nn.Linear(3, 2), torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    optimizers = [torch.optim.SGD(n.parameters(), lr=0.1) for n in (critic, actor)]
+    for turn in range(4):
+        x = torch.randn(5, 3)
+        value = critic(actor(x))
+        losses = [(critic(actor(x).detach()) - 1).pow(2).mean(), -value.mean()]
+        for opt, loss in zip(optimizers, losses):
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """,
+    right={
+        "passes first, each to its own": patch(
+            "reorder",
+            (
+                "        loss.backward()\n        opt.step()\n",
+                "        loss.backward(inputs=[p for g in opt.param_groups for p in g['params']])\n"
+                "    for opt in optimizers:\n        opt.step()\n",
+            ),
+        )
+    },
+    wrong={
+        "the critic's step takes the actor's gradients": patch(
+            "reorder",
+            (
+                "        opt.zero_grad()\n        loss.backward()\n        opt.step()\n",
+                "        opt.zero_grad()\n    for loss in losses:\n        loss.backward()\n"
+                "    for opt in optimizers:\n        opt.step()\n",
+            ),
+        )
+    },
+)
+
 PROGRAMS = {name.lower(): value for name, value in list(globals().items()) if isinstance(value, Broken)}

@@ -12,7 +12,7 @@ from .edit.source import Source
 from .find.flow import dotted, method_call, reads, simple
 from .find.project import Project, Scope
 from .proposal import Way
-from .rewrite.arguments import optimizer_of, pass_calls
+from .rewrite.arguments import pass_calls
 
 __all__ = ["propose"]
 
@@ -26,8 +26,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _in_closure(remedy, project)
         return
     for source, scope in project.scopes(*places):
-        for step in sorted(_steps(source, scope), key=lambda s: optimizer_of(s) != remedy.target):
-            optimizer = optimizer_of(step)
+        for step in sorted(_steps(source, scope, project), key=lambda s: project.optimizer_of(s) != remedy.target):
+            optimizer = project.optimizer_of(step)
             if not optimizer:
                 continue
             way = Way(title=f"Clear the gradients with `{optimizer}.zero_grad()`", safe=True, why=_WHY)
@@ -35,7 +35,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
                 way.patch.insert_after(source, step, [f"{optimizer}.zero_grad()"])
                 way.why = "behind the step: the turns between two steps add their gradients up on purpose"
             else:
-                way.patch.insert_before(source, _first_pass(source, scope, step), [f"{optimizer}.zero_grad()"])
+                way.patch.insert_before(source, _first_pass(source, scope, step, project), [f"{optimizer}.zero_grad()"])
             yield way
     for source in project.sources:
         scopes: list[Scope] = [source.module, *source.functions]
@@ -54,11 +54,11 @@ def _in_closure(remedy: Remedy, project: Project) -> Iterator[Way]:
                 return
 
 
-def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
+def _steps(source: Source, scope: Scope, project: Project) -> list[cst.SimpleStatementLine]:
     return [
         s
         for s in simple(source.body(scope))
-        if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and optimizer_of(s)
+        if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step") and project.optimizer_of(s)
     ]
 
 
@@ -72,7 +72,7 @@ def _counted(source: Source, step: cst.BaseStatement) -> bool:
     return False
 
 
-def _first_pass(source: Source, scope: Scope, step: cst.BaseStatement) -> cst.BaseStatement:
+def _first_pass(source: Source, scope: Scope, step: cst.BaseStatement, project: Project) -> cst.BaseStatement:
     """The statement, in the block of the loop that steps, that comes to the first pass since another step."""
     loops = source.loops(step)
     body = source.body(loops[0]) if loops else source.body(scope)
@@ -80,7 +80,7 @@ def _first_pass(source: Source, scope: Scope, step: cst.BaseStatement) -> cst.Ba
     passes = [s for s in before if pass_calls(s)]
     if not passes:
         return source.within(step, body) or body[0]
-    others = [s for s in before if optimizer_of(s) and source.order(s) < source.order(passes[-1])]
+    others = [s for s in before if project.optimizer_of(s) and source.order(s) < source.order(passes[-1])]
     first = next(p for p in passes if not others or source.order(p) > source.order(others[-1]))
     return source.within(first, body) or first
 

@@ -12,7 +12,7 @@ from .edit.source import Source, walk
 from .find.flow import method_call, simple
 from .find.project import Project, Scope
 from .proposal import Way
-from .rewrite.arguments import pass_calls
+from .rewrite.arguments import backward_calls
 
 __all__ = ["propose"]
 
@@ -44,11 +44,7 @@ def _root(statement: cst.BaseStatement) -> cst.BaseExpression | None:
     if not (isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)):
         return None
     call = small.value
-    if (
-        call not in pass_calls(statement)
-        or not isinstance(call.func, cst.Attribute)
-        or call.func.attr.value != "backward"
-    ):
+    if call not in backward_calls(statement) or not isinstance(call.func, cst.Attribute):
         return None
     bare = [a for a in call.args if a.keyword is None]
     if bare:

@@ -20,7 +20,6 @@ from .find.flow import (
     dotted,
     history_slice,
     inputs_of,
-    method_call,
     names_read,
     plain,
     reads,
@@ -42,6 +41,9 @@ _CROSSES = "the value goes on; the gradient of earlier iterations is cut, since 
 _ENTERS = "it becomes a constant for that loss, which must not train what made it"
 _STORED = "what is stored becomes a constant: later passes use its value and train nothing through it"
 
+_NO_HISTORY = frozenset("detach data item tolist shape size dim ndim numel dtype device requires_grad is_leaf".split())
+"""What a tensor is asked for and gives without its history."""
+
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """Every place for the cut, best first."""
@@ -62,17 +64,31 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.facts.get("stays") and finding.cause == "carried-state":
         # What a name keeps from one iteration on is the same for all of them; so it is for the first.
         order = (stored, seen, used, crossing)
-    elif finding.cause in {"stored-history", "hoisted-forward", "graph-leak"}:
-        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, seen, crossing)
+    elif finding.cause == "stored-history":
+        order = (stored, _put_away(finding, project), used, *(() if _is_data(finding) else (seen, crossing)))
+    elif finding.cause in {"hoisted-forward", "graph-leak"}:
+        early = _seen(finding, project, before=True)
+        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, early, seen, crossing)
     else:
         order = (seen, crossing, used, stored)
     for ways in order:
         yield from ways
 
 
-def _seen(finding: Finding, project: Project) -> Iterator[Way]:
-    """What a run saw to be carried, cut behind the step."""
+def _is_data(finding: Finding) -> bool:
+    """Whether nothing is trained through what is stored alone. Then it is a constant from the beginning: behind the step, where
+    its first use is over, a cut would come too late."""
+    facts = (finding.facts.get("why") or {}).get("facts") or {}
+    return facts.get("reached only through it") == 0
+
+
+def _seen(finding: Finding, project: Project, *, before: bool = False) -> Iterator[Way]:
+    """What a run saw to be carried, cut behind the step; or before the loop that all of it was made outside of."""
+    around = finding.facts.get("loop") or {}
     for cut in cuts(finding, project):
+        loops = [lp for lp in cut.source.loops(cut.anchor) if cut.source.line_of(lp) == around.get("line")]
+        if before and (not loops or cut.source.file != around.get("file")):
+            continue
         nested = any(h.inner for held in cut.targets.values() for h in held)
         for form in ("plain", "nested") if nested else ("plain",):
             way = Way(title=f"Detach {_listed(tuple(cut.targets))} where it crosses the iteration", why=_CROSSES)
@@ -83,7 +99,11 @@ def _seen(finding: Finding, project: Project) -> Iterator[Way]:
                 lines += [f"if {target} is not None:", *(f"    {x}" for x in own)] if target in cut.unset else own
             if any("secondpass." in line for line in lines):
                 import_module(way.patch, cut.source, "secondpass")
-            way.patch.insert_after(cut.source, cut.anchor, lines)
+            if before:
+                way.title, way.why = f"Detach {_listed(tuple(cut.targets))} before the loop", _ENTERS
+                way.patch.insert_before(cut.source, loops[0], lines)
+            else:
+                way.patch.insert_after(cut.source, cut.anchor, lines)
             yield way
 
 
@@ -241,9 +261,12 @@ def _own_reads(
 
 
 def _is_cut(source: Source, node: cst.CSTNode) -> bool:
-    """`x` of `x.detach()`."""
+    """`x` of `x.detach()`, `x.shape`, `len(x)`: what comes of it has no history."""
     outer = source.parent.get(node)
-    return isinstance(outer, cst.Attribute) and outer.attr.value == "detach"
+    if isinstance(outer, cst.Arg):
+        call = source.parent.get(outer)
+        return isinstance(call, cst.Call) and dotted(call.func) in {"len", "isinstance", "type", "torch.is_tensor"}
+    return isinstance(outer, cst.Attribute) and outer.attr.value in _NO_HISTORY
 
 
 def _companions(project: Project, name: str) -> list[str]:
@@ -300,9 +323,8 @@ def stepped(project: Project, place: Place | None) -> set[str]:
     for source, scope in project.scopes(place):
         for site in project.sites(source, scope, place)[-1:]:
             for statement in simple(source.body(scope)):
-                call = method_call(statement, "step") if source.order(statement) > source.order(site) else None
-                if call is not None and isinstance(statement, cst.SimpleStatementLine):
-                    optimizer = dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None
+                if source.order(statement) > source.order(site) and isinstance(statement, cst.SimpleStatementLine):
+                    optimizer = project.optimizer_of(statement)
                     if optimizer in project.optimizers:
                         return project.optimizers[optimizer]
     return set()

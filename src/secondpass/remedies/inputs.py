@@ -16,7 +16,7 @@ from .edit.source import Source
 from .find.flow import simple, written
 from .find.project import Project, Scope
 from .proposal import Way
-from .rewrite.arguments import optimizer_of, pass_calls, set_argument
+from .rewrite.arguments import backward_calls, set_argument
 
 __all__ = ["parameters_of", "propose"]
 
@@ -31,11 +31,11 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         return
     source, site = here
     scope = source.scope(site)
-    calls = [c for c in pass_calls(site) if isinstance(c.func, cst.Attribute) and c.func.attr.value == "backward"]
+    calls = backward_calls(site)
     if len(calls) != 1 or any(a.keyword and a.keyword.value == "inputs" for a in calls[0].args):
         return
     after = [s for s in simple(source.body(scope)) if source.order(s) > source.order(site)]
-    steps = [name for s in after if isinstance(s, cst.SimpleStatementLine) and (name := optimizer_of(s))]
+    steps = [name for s in after if isinstance(s, cst.SimpleStatementLine) and (name := project.optimizer_of(s))]
     if not steps or steps[0] not in owners or steps[0] in behind:
         return
     way = Way(title=f"Send the pass only to what `{steps[0]}` steps", why=_WHY)

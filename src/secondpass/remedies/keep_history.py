@@ -24,20 +24,22 @@ _WHY = "the loss then has a history that reaches the parameters"
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """The cut at the known place, then those of the functions on the way to the loss."""
+    if finding.cause == "unreached-parameter" and finding.facts.get("forgotten"):
+        return  # no loss uses the branch: which one was to use it, and how, nobody can know; what else is cut may be meant
     places = [p for p in (remedy.place, finding.built, finding.used, finding.failed) if p]
     if finding.facts.get("cut") == "frozen":
         yield from _aliased(project)
     known = [here for place in places[:2] if (here := project.at(place))]
-    if finding.facts.get("cut") == "numpy":
-        for source, statement in known:
-            function = source.scope(statement)
-            if isinstance(function, cst.FunctionDef) and calls_numpy(source, function):
-                # The values are computed by NumPy: a cut less would not bring the history back.
-                yield from _in_torch(source, function)
-                return
     for source, statement in known:
-        yield from _at(source, statement)
-    if not finding.sure:
+        function = source.scope(statement)
+        leaves = finding.facts.get("cut") == "numpy" or ".numpy()" in source.code(statement)
+        if leaves and isinstance(function, cst.FunctionDef) and calls_numpy(source, function):
+            # The values are computed by NumPy: a cut less would not bring the history back.
+            yield from _in_torch(source, function)
+            return
+    for source, statement in known:
+        yield from _at(source, statement, singly=finding.cause == "unreached-parameter")
+    if not finding.sure or finding.cause == "unreached-parameter":
         return  # where the history was lost is not known: any other cut in the program may be meant
     yield from _switched_off(project)
     chain = _towards_losses(project)
@@ -133,9 +135,9 @@ def _entered(project: Project, chain: list[tuple[Source, cst.BaseStatement]]) ->
     return found
 
 
-def _at(source: Source, statement: cst.BaseStatement) -> Iterator[Way]:
+def _at(source: Source, statement: cst.BaseStatement, *, singly: bool = False) -> Iterator[Way]:
     """What cuts at one statement: calls in it, a `no_grad` around it."""
-    for patch, what in uncut(source, statement):
+    for patch, what in uncut(source, statement, singly=singly):
         yield Way(patch, f"Keep the history: without {what}", safe=False, why=_WHY)
     for outer in [statement, *source.up(statement)]:
         if isinstance(outer, cst.With) and len(outer.items) == 1 and _stops(outer.items[0].item):

@@ -14,7 +14,7 @@ from .find.flow import history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .proposal import Way
 from .rewrite.accumulator import restarted
-from .rewrite.arguments import optimizer_of, pass_calls
+from .rewrite.arguments import pass_calls
 from .rewrite.emptied import emptied
 
 __all__ = ["propose"]
@@ -75,11 +75,14 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
     here = project.at(finding.failed)
     if not here or finding.failed is None or finding.freed is None or finding.freed == finding.failed:
         return
+    if finding.cause == "repeated-backward" and not finding.facts.get("adds", True):
+        return
     source, statement = here
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
     if not isinstance(small, cst.Expr) or not pass_calls(statement):
         return
-    for where, scope in project.scopes(finding.failed):
+    observed = finding.facts.get("adds") and finding.facts.get("moves") is False
+    for where, scope in () if observed else project.scopes(finding.failed):
         first = project.sites(where, scope, finding.freed)
         second = project.sites(where, scope, finding.failed)
         if second:
@@ -108,7 +111,11 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
         return
     source, step = here
     block = source.block(step)
-    earlier = [s for s in block if source.order(s) < source.order(step) and optimizer_of(s) == optimizer_of(step)]
+    earlier = [
+        s
+        for s in block
+        if source.order(s) < source.order(step) and project.optimizer_of(s) == project.optimizer_of(step)
+    ]
     if earlier:
         between = [s for s in block if source.order(earlier[-1]) < source.order(s) < source.order(step)]
         if not any(pass_calls(t) for s in between for t in simple([s])):

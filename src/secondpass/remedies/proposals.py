@@ -62,6 +62,12 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         # Before all that changes values; behind a detach, which says the same in fewer words.
         at = 0 if not kinds or kinds[0] != "detach" else 1
         asked.insert(at, Remedy("inputs", "Stop at its own parameters", place=place))
+    if finding.cause == "repeated-backward" and "retain-graph" not in kinds:
+        # Before a second forward, which draws its random numbers again and counts its batch twice.
+        asked.insert(
+            kinds.index("recompute") if "recompute" in kinds else 0,
+            Remedy("retain-graph", "Keep the graph", place=place),
+        )
     known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:

@@ -17,6 +17,8 @@ __all__ = ["propose"]
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """Every way to have a fresh graph for the pass, best first."""
     name = remedy.target or (finding.carrier.name if finding.carrier else "")
+    if finding.cause == "repeated-backward" and _not_meant(finding):
+        return
     if finding.cause == "stale-gradient":
         yield from repeated.per_step(finding, project)
         return
@@ -42,3 +44,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     yield from as_property(name, project)
     if finding.cause == "stored-history":
         yield from cached.emptied_memo(finding, project)
+
+
+def _not_meant(finding: Finding) -> bool:
+    """Whether another forward is not what two calls over one loss are for: it would count the gradient twice, or give somebody
+    who looks at the gradient of this loss, after the step, that of another one."""
+    facts = finding.facts
+    if facts.get("looping"):
+        return False
+    return bool(facts.get("asks")) if facts.get("moves") else bool(facts.get("adds"))

@@ -16,7 +16,7 @@ from .find.flow import base_of, calls, dotted, method_call, names_read, simple, 
 from .find.project import Project, Scope
 from .inputs import parameters_of
 from .proposal import Way
-from .rewrite.arguments import optimizer_of, pass_calls, set_argument
+from .rewrite.arguments import backward_calls, pass_calls, set_argument
 from .rewrite.exchanged import handed_over
 from .rewrite.moves import lines_of
 from .rewrite.turns import passes_first, turns_apart
@@ -88,10 +88,10 @@ def _only_its_own(
     project: Project,
 ) -> None:
     """A step that comes behind another optimizer's pass must not use what that pass gives its parameters."""
-    own, known = optimizer_of(write), finding.facts.get("owners") or ()
+    own, known = project.optimizer_of(write), finding.facts.get("owners") or ()
     after = [s for s in simple(source.body(scope)) if source.order(s) > source.order(site)]
-    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := optimizer_of(s))]
-    calls = [c for c in pass_calls(site) if method_call(c, "backward")]
+    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := project.optimizer_of(s))]
+    calls = backward_calls(site)
     # What both own gets both passes' gradients in any case.
     shared = own and steps and project.optimizers.get(own, set()) & project.optimizers.get(steps[0], set())
     if steps and own in known and steps[0] in known and steps[0] != own and len(calls) == 1 and not shared:
@@ -161,7 +161,7 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
         if counted:
             way = Way(title="Clear the gradients behind the step", safe=True, why=why)
             for one in _beside(source, clear):
-                own = [s for s in counted if optimizer_of(s) == _cleared(one)]
+                own = [s for s in counted if project.optimizer_of(s) == _cleared(one)]
                 _move(way, source, one, (own or counted)[-1], after=True)
             yield way
         block = source.block(clear)

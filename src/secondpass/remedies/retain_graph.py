@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """retain-graph: keep the buffers for a second pass over the same forward, where exactly that is meant.
 
-Right only for several losses over one forward with no change of the parameters between the passes; never for history
-that is carried from one iteration to the next, where it would hide the fault and fail later or train wrongly.
+Right only for several losses over one forward with no change of the parameters between the passes, and for one loss of which
+only one pass leaves its gradient in place; never for history that is carried from one iteration to the next, where it would
+hide the fault and fail later or train wrongly.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MEANT = {"shared-forward", "crossed-networks", "step-between", "freed-access"}
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """Sets `retain_graph=True` on the pass that frees, where a later pass of the same forward is meant."""
     here = project.at(finding.freed)
-    if not here or finding.cause not in _MEANT:
+    if not here or not (finding.cause in _MEANT or _one_gradient(finding)):
         return
     source, statement = here
     for call in pass_calls(statement)[:1]:
@@ -33,3 +34,13 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         )
         set_argument(way.patch, source, call, "retain_graph", "True")
         yield way
+
+
+def _one_gradient(finding: Finding) -> bool:
+    """Whether two calls send one loss through, with no step between, and only one of them adds to gradients."""
+    facts = finding.facts
+    return (
+        finding.cause == "repeated-backward"
+        and not (facts.get("moves", True) or facts.get("adds", True))
+        and (finding.freed != finding.failed)
+    )

@@ -38,6 +38,9 @@ class Patch:
 
     def delete(self, source: Source, statement: cst.CSTNode, comments: bool = False) -> None:
         """Removes whole lines; a block that would be left empty gets a `pass`."""
+        if source.on_head(statement):
+            self.replace(source, statement, "pass")
+            return
         span = source.lines_span(statement, comments)
         block = source.block(statement)
         gone = {id(statement)} | {id(s) for s in block if self._covers(source, source.lines_span(s))}
@@ -55,12 +58,25 @@ class Patch:
 
     # -- whole statements ---------------------------------------------------------------------------------------------
     def insert_before(self, source: Source, statement: cst.CSTNode, lines: list[str]) -> None:
+        if source.on_head(statement):
+            self._below_head(source, statement, lines)
+            return
         span = source.lines_span(statement)
         self._insert(source, span.start, source.indent(statement), lines)
 
     def insert_after(self, source: Source, statement: cst.CSTNode, lines: list[str]) -> None:
-        span = source.lines_span(statement)
-        self._insert(source, span.end, source.indent(statement), lines)
+        span, indent = source.lines_span(statement), source.indent(statement)
+        if source.on_head(statement):
+            indent += source.module.default_indent
+            self._below_head(source, statement, [])
+        self._insert(source, span.end, indent, lines)
+
+    def _below_head(self, source: Source, statement: cst.CSTNode, lines: list[str]) -> None:
+        """A statement on the line of its head goes below it, behind other lines."""
+        begin = source.newline + source.indent(statement) + source.module.default_indent
+        end = source.span(statement).start
+        start = len(source.text[:end].rstrip())
+        self.replace(source, Span(start, end), "".join(f"{begin}{line}" for line in lines) + begin)
 
     def _insert(self, source: Source, offset: int, indent: str, lines: list[str]) -> None:
         nl = source.newline
@@ -111,11 +127,24 @@ def edits_of(file: str, old: str, new: str) -> tuple[Edit, ...]:
     in its neighbours. Where hunks would touch by that, all become one.
     """
     a, b = _lines(old), _lines(new)
-    hunks = [op[1:] for op in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if op[0] != "equal"]
+    hunks = _hunks(a, b)
     wide = [_widened(hunk, a, b) for hunk in hunks]
     if any(first[1] >= second[0] for first, second in itertools.pairwise(wide)):
         wide = [_widened((hunks[0][0], hunks[-1][1], hunks[0][2], hunks[-1][3]), a, b)]
     return tuple(Edit(file, i1 + 1, _joined(a[i1:i2]), _joined(b[j1:j2])) for i1, i2, j1, j2 in wide)
+
+
+def _hunks(a: list[str], b: list[str]) -> list[tuple[int, int, int, int]]:
+    """What differs. Only what lies between the first and the last difference is compared: files are long."""
+    most = min(len(a), len(b))
+    first = next((i for i in range(most) if a[i] != b[i]), most)
+    last = next((i for i in range(most - first) if a[-1 - i] != b[-1 - i]), most - first)
+    matcher = difflib.SequenceMatcher(None, a[first : len(a) - last], b[first : len(b) - last], autojunk=False)
+    return [
+        (i1 + first, i2 + first, j1 + first, j2 + first)
+        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
+        if kind != "equal"
+    ]
 
 
 def _widened(hunk: tuple[int, int, int, int], a: list[str], b: list[str]) -> tuple[int, int, int, int]:

@@ -4,6 +4,8 @@
 NOTE [ Text is never printed from the tree ]
 1. The tree (libcst) says where a statement or an expression begins and ends; edits replace exactly that stretch.
 2. So comments, quotes, line endings and odd spacing survive by construction, also inside a moved statement.
+3. So, too, the tree may differ from the text: what stands on a head's own line (`if done: break`) is a block in it, as if it
+   stood below, and nobody who looks for statements has to know. What is inserted next to it moves it there (`Patch`).
 """
 
 from __future__ import annotations
@@ -14,10 +16,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 __all__ = ["Source", "Unreadable", "children", "walk"]
 
@@ -26,16 +27,9 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 _SPACE = {
-    "leading_lines",
-    "trailing_whitespace",
-    "header",
-    "footer",
-    "lines_after_decorators",
-    "comma",
-    "lpar",
-    "rpar",
+    "leading_lines", "trailing_whitespace", "header", "footer", "lines_after_decorators", "comma", "lpar", "rpar",
     "semicolon",
-}
+}  # fmt: skip
 
 
 class Unreadable(ValueError):
@@ -89,10 +83,10 @@ class Source:
         try:
             wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
             self._positions = wrapper.resolve(PositionProvider)
-            self._bracketed = wrapper.resolve(WhitespaceInclusivePositionProvider)
         except Exception as fault:  # libcst raises its own errors, RecursionError, and bare Exceptions
             raise Unreadable(f"{file}: {str(fault).splitlines()[0] if str(fault) else type(fault).__name__}") from fault
         self.module = wrapper.module
+        self._spread()
         self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
         todo: list[cst.CSTNode] = [self.module]
         while todo:
@@ -101,6 +95,17 @@ class Source:
                 self.parent[child] = node
                 todo.append(child)
         self._starts = [0, *(m.end() for m in _NEWLINE.finditer(text))]
+
+    def _spread(self) -> None:
+        """Rule 3."""
+        suites = [n for n in walk(self.module) if isinstance(getattr(n, "body", None), cst.SimpleStatementSuite)]
+        self._positions = dict(self._positions) if suites else self._positions
+        for head in suites:
+            suite: cst.SimpleStatementSuite = head.body  # type: ignore[attr-defined]
+            line = cst.SimpleStatementLine(suite.body)
+            block = cst.IndentedBlock([line])
+            self._positions[line] = self._positions[block] = self._positions[suite]  # type: ignore[index]
+            object.__setattr__(head, "body", block)
 
     # -- text ---------------------------------------------------------------------------------------------------------
     @property
@@ -120,9 +125,11 @@ class Source:
     def line_at(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
 
-    def _range(self, node: cst.CSTNode) -> Any:
-        # The plain provider leaves out the brackets around an expression.
-        return (self._bracketed if getattr(node, "lpar", ()) else self._positions)[node]
+    def _range(self, node: cst.CSTNode) -> CodeRange:
+        # The provider leaves out the brackets around an expression; those of `class C()` and `with (...)` are inside.
+        if isinstance(node, cst.BaseExpression) and node.lpar:
+            return CodeRange(self._positions[node.lpar[0]].start, self._positions[node.rpar[-1]].end)
+        return self._positions[node]
 
     def span(self, node: cst.CSTNode) -> Span:
         """The text of a node, with the brackets that belong to it."""
@@ -136,6 +143,11 @@ class Source:
     def indent(self, statement: cst.CSTNode) -> str:
         line = self.line_text(self.line_of(statement))
         return line[: len(line) - len(line.lstrip())]
+
+    def on_head(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement stands on the line of the `if`, `for`, ... that has it."""
+        span = self.span(statement)
+        return bool(self.text[self.offset(self.line_of(statement)) : span.start].strip())
 
     def lines_span(self, statement: cst.CSTNode, comments: bool = False) -> Span:
         """Whole lines of a statement, with the comment lines directly above it where asked for."""
@@ -220,7 +232,7 @@ class Source:
 
     @staticmethod
     def body(owner: cst.CSTNode) -> list[cst.BaseStatement]:
-        """The statements of a loop, function, `with` or module; empty where they stand on the head's own line."""
+        """The statements of a loop, function, `with` or module."""
         if isinstance(owner, cst.Module):
             return list(owner.body)
         inner = getattr(owner, "body", None)

@@ -4,7 +4,8 @@
 NOTE [ Where to cut ]
 1. After the pass that frees, never inside the forward: a forward that is called several times before one pass (a step
    of time at a time) needs the history between its calls.
-2. After the last assignment of the name in that turn of the loop, or the next line would bring the history back.
+2. After the last assignment of the name in that turn of the loop, be it in a function that is called there, or the next line
+   would bring the history back.
 3. Under the same condition as the pass: a pass every k-th turn wants the history of k turns.
 4. Everything that crosses together is cut together: of `h` and `c`, one alone repairs nothing.
 """
@@ -40,14 +41,24 @@ class Crossing:
 
 
 def crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
-    """The places where a name crosses, best first."""
+    """The places where a name crosses, best first.
+
+    Before what builds it anew behind the pass nothing is cut: whether the next pass is to train through that is not known."""
+    for one in _crossings(finding, name, project):
+        scope, around = one.source.scope(one.anchor), one.source.loops(one.anchor)
+        later = [s for s in _building(finding, one.source, scope) if one.source.order(s) > one.source.order(one.anchor)]
+        if not any(around and around[0] in one.source.loops(s) for s in later):
+            yield one
+
+
+def _crossings(finding: Finding, name: str, project: Project) -> Iterator[Crossing]:
     name = base_of(name)
     places = [p for p in (finding.freed, finding.failed, finding.used) if p]
     for source, scope in project.scopes(finding.freed, finding.failed, finding.used, finding.built):
         if not _owns(source, scope, name):
             continue
         for place in places:
-            yield from _after_pass(project, source, scope, name, place)
+            yield from _after_pass(finding, project, source, scope, name, place)
     yield from _behind_yield(finding, name, project)
     if "." in name:
         yield from _through_object(finding, name, project)
@@ -89,12 +100,18 @@ def item_crossings(finding: Finding, name: str, project: Project) -> Iterator[Cr
         if not sees(source, scope, base_of(name).split(".")[0]):
             continue
         for place in (finding.freed, finding.failed, finding.used):
-            for cut in _after_pass(project, source, scope, plain(name), place, lasting=True) if place else ():
+            for cut in _after_pass(finding, project, source, scope, plain(name), place, lasting=True) if place else ():
                 yield replace(cut, names=items)
 
 
 def _after_pass(
-    project: Project, source: Source, scope: Scope, name: str, place: Place, lasting: bool = False
+    finding: Finding,
+    project: Project,
+    source: Source,
+    scope: Scope,
+    name: str,
+    place: Place,
+    lasting: bool = False,
 ) -> Iterator[Crossing]:
     sites = project.sites(source, scope, place)
     if not sites or project.lasts(source, sites[-1]):
@@ -108,14 +125,20 @@ def _after_pass(
             return
         loop = loops[0] if loops else None
     region = source.body(loop) if loop is not None else source.body(scope)
-    anchor = anchor_of(project, source, scope, site, loop, {name})
+    anchor = anchor_of(finding, project, source, scope, site, loop, {name})
     if anchor is None:
         return
     yield Crossing(source, anchor, _together(project, source, scope, region, name))
 
 
 def anchor_of(
-    project: Project, source: Source, scope: Scope, site: cst.BaseStatement, loop: Loop | None, names: set[str]
+    finding: Finding,
+    project: Project,
+    source: Source,
+    scope: Scope,
+    site: cst.BaseStatement,
+    loop: Loop | None,
+    names: set[str],
 ) -> cst.BaseStatement | None:
     """The statement behind which a cut belongs: see NOTE [ Where to cut ]. None where the function leaves there."""
     region = source.body(loop) if loop is not None else source.body(scope)
@@ -127,10 +150,19 @@ def anchor_of(
         for name in names & written(s)
         if source.order(s) > source.order(anchor) and _brings_history(project, s, name, tracked)
     ]
+    late += [s for s in _building(finding, source, scope) if s in region and source.order(s) > source.order(anchor)]
     if late:
-        anchor = _level(source, late[-1], loop)
+        anchor = _level(source, max(late, key=source.order), loop)
     anchor = past_updates(source, anchor)
     return None if _leaves(anchor) else anchor
+
+
+def _building(finding: Finding, source: Source, scope: Scope) -> Iterator[cst.BaseStatement]:
+    """The calls in a function that were seen to build what is carried: a method that assigns an attribute."""
+    for one in (finding.facts.get("built_stack") or ())[1:]:
+        statement = source.at(one["line"]) if one["file"] == source.file else None
+        if statement is not None and source.scope(statement) is scope:
+            yield statement
 
 
 def _level(source: Source, statement: cst.BaseStatement, loop: Loop | None) -> cst.BaseStatement:

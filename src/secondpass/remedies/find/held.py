@@ -26,7 +26,6 @@ from .project import Project, Scope
 __all__ = ["Cut", "Held", "cuts", "held_paths", "puts"]
 
 _RECORDS = ("NamedTuple",)
-_SEQUENCES = ("list", "tuple", "deque", "set")
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def cuts(finding: Finding, project: Project) -> Iterator[Cut]:
             if not targets:
                 continue
             names = {str(h.target) for parts in targets.values() for h in parts}
-            anchor = anchor_of(project, source, scope, site, loop, names)
+            anchor = anchor_of(finding, project, source, scope, site, loop, names)
             if anchor is not None:
                 block = source.block(anchor)
                 given = {w for s in block if isinstance(s, cst.SimpleStatementLine) for w in written(s)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tokenize
 from collections import defaultdict
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +24,11 @@ _LIBRARIES = {"torch", "F", "nn", "np", "math", "optim"}
 """What these names call is no object of the user's."""
 Scope = cst.FunctionDef | cst.Module
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=8)  # each finding of a run, each test that is watched, asks for the same files again
+def _parsed(file: str, text: str) -> Source:
+    return Source(file, text)
 
 
 class Places:
@@ -58,7 +63,7 @@ class Places:
                 text = {**self._overlay, **self._given}.get(file)
                 if text is None:
                     text = _read(self.root / file)
-                self._known[file] = Source(file, text)
+                self._known[file] = _parsed(file, text)
             except (OSError, UnicodeError, Unreadable, SyntaxError, LookupError):
                 self._known[file] = None
             found = self._known[file]

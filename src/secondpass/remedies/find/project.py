@@ -174,6 +174,45 @@ class Project(Places):
                                 found[target] |= owners or read - {"self"}
         return found
 
+    def optimizer_of(self, step: cst.CSTNode) -> str | None:
+        """The optimizer of `x.step()`, `x.step(closure)`, `scaler.step(x)`: one that was seen to step, or is used as one. Of
+        what else has a `step`, a scheduler is made of an optimizer, and an environment is told something."""
+        call = method_call(step, "step")
+        if call is None or not isinstance(call.func, cst.Attribute):
+            return None
+        holder = dotted(call.func.value)
+        given = dotted(call.args[0].value) if call.args else None
+        known = self._known_optimizers
+        if given in known or holder in known:
+            return given if given in known else holder
+        told = bool(call.args) and given not in self.by_name
+        return None if told or holder in self._made_of_optimizers else holder
+
+    @property
+    def _known_optimizers(self) -> set[str]:
+        return self.owners | set(self.optimizers) | self.once(("cleared",), self._cleared)
+
+    def _cleared(self) -> set[str]:
+        """What an optimizer's own attributes are asked of, somewhere."""
+        ends = (".zero_grad", ".param_groups", ".add_param_group")
+        nodes = (n for source in self.sources for n in walk(source.module) if isinstance(n, cst.Attribute))
+        names = [dotted(n) or "" for n in nodes if n.attr.value in {"zero_grad", "param_groups", "add_param_group"}]
+        return {n.removesuffix(end) for n in names for end in ends if n.endswith(end)}
+
+    @property
+    def _made_of_optimizers(self) -> set[str]:
+        return set(self.once(("made_of",), self._find_made_of))
+
+    def _find_made_of(self) -> set[str]:
+        known, found = self._known_optimizers, set[str]()
+        for source in self.sources:
+            for statement in simple(source.module, nested=True):
+                for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                    if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None:
+                        pairs = pairs_of(small, small.value)
+                        found |= {target for target, call in pairs if any(dotted(a.value) in known for a in call.args)}
+        return found - known
+
 
 def pairs_of(small: cst.Assign | cst.AnnAssign, value: cst.BaseExpression) -> list[tuple[str, cst.Call]]:
     """`a = f()` and `a, b = f(), g()` as pairs of a name and a call."""

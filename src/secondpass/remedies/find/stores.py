@@ -18,20 +18,9 @@ from .project import Project, Scope, without_history
 __all__ = ["same_holder", "wrapped_stores"]
 
 _PUTS = {
-    "append",
-    "appendleft",
-    "add",
-    "push",
-    "put",
-    "extend",
-    "insert",
-    "store",
-    "update",
-    "log",
-    "record",
-    "remember",
+    "append", "appendleft", "add", "push", "put", "extend", "insert", "store", "update", "log", "record", "remember",
     "save",
-}
+}  # fmt: skip
 _CONTAINERS = {"dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Queue"}
 
 
@@ -39,12 +28,14 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
     """Patches that put `.detach()` (or `.item()`) on what is stored under a name, with what they wrap."""
     key = re.search(r"\[\s*(['\"])(.+?)\1\s*\]", name)
     sure: list[tuple[Source, cst.SimpleStatementLine, Scope]] = []
-    for source, scope in _scopes(finding, project):
-        for statement in simple(source.body(scope)):
-            if isinstance(statement, cst.SimpleStatementLine) and _stores(
-                statement, name, key.group(2) if key else None
-            ):
-                sure.append((source, statement, scope))
+    # A script that calls a function has its own statements in no function.
+    for scopes in (_scopes(finding, project), [(s, s.module) for s in project.sources]):
+        for source, scope in () if sure else scopes:
+            for statement in simple(source.body(scope)):
+                if isinstance(statement, cst.SimpleStatementLine) and _stores(
+                    statement, name, key.group(2) if key else None
+                ):
+                    sure.append((source, statement, scope))
     for only_tracked in (True, False):
         patch, what = Patch(), ""
         for source, statement, scope in sure:

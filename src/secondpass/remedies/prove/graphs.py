@@ -14,7 +14,8 @@ NOTE [ Graphs before and after ]
    the failing one had of old history and no more, and no pass is unlike the others.
 3. A forward that is run again has every operation of the old one; if it has more, it has all of the old part again (a memo
    that is computed twice) or the same value. It draws no random numbers that were not drawn before (other data), unless it
-   was meant to run in every turn: then its noise is of that turn.
+   was meant to run in every turn: then its noise is of that turn. One and the same loss is not sent through once more for
+   another count of its gradient, nor for one that no step uses.
 4. Losses that are added up are those between two steps: the window of the failing pass has all that its passes had.
 5. As long as graphs are the same, so are gradients, and so are the values up to the next pass and in it.
 """
@@ -34,7 +35,6 @@ KEEPS_EVENTS = {
 }  # fmt: skip
 """Kinds that leave every pass and every step where it is."""
 _KEEPS_VALUES = {"detach", "inputs", "retain-graph"}
-_EVERY_TURN = {"hoisted-forward", "repeated-backward"}
 _STEPS = 256
 """Later steps are counted, not noted."""
 _HAND = "-1"
@@ -102,7 +102,7 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     if not alike:
         return _in_window(before, after) if remedy.kind in {"combine-losses", "other"} else ""
     if remedy.kind == "recompute":
-        return _made_again(before, after, finding.cause in _EVERY_TURN) or _at_passes(before, after, "", leaves=True)
+        return _made_again(finding, before, after) or _at_passes(before, after, "", leaves=True)
     if remedy.kind == "detach" and _made_once(finding):
         return _cut_alike(before, after)
     if remedy.kind == "detach" and _stored(finding):
@@ -192,10 +192,22 @@ def _leaves(line: Line, player: str) -> set[int]:
     return {i for o, i in line.get("behind", ()) if str(o) == player}
 
 
-def _made_again(before: Run, after: Run, every_turn: bool) -> str:
+def _made_again(finding: Finding, before: Run, after: Run) -> str:
     """Rule 3."""
-    k = before.passes - 1
+    k, facts = before.passes - 1, finding.facts
     then, now = _passes(before)[k], _passes(after)[k]
+    twice = finding.cause == "repeated-backward"
+    if (
+        twice
+        and facts.get("adds")
+        and not facts.get("moves")
+        and k
+        and now.get("digest") == _passes(after)[k - 1].get("digest")
+    ):
+        return "the same gradient would be added once more"
+    if twice and facts.get("moves") and not (facts.get("looping") or facts.get("closure")) and not _stepped(after, k):
+        return "no step uses the gradient of the second pass: which one is to be looked at cannot be told"
+    every_turn = finding.cause == "hoisted-forward" or (twice and bool(facts.get("moves") or facts.get("looping")))
     if not every_turn and then.get("random") != now.get("random"):
         return "what is run again draws other random numbers"
     if not _readable(then, now):
@@ -209,6 +221,22 @@ def _made_again(before: Run, after: Run, every_turn: bool) -> str:
         if more and then.get("digest") != now.get("digest") and not any(_times(old, n) == more for n in (1, 2, 3)):
             return "the forward that is run again is not the one that was there"
     return ""
+
+
+def _stepped(run: Run, k: int) -> bool:
+    """Whether a step uses what a pass leaves, before it is cleared."""
+    waiting: set[int] | None = None
+    for line in run.lines:
+        if line["what"] == "pass":
+            if line["number"] == k + 1:
+                waiting = {o for o, _ in line.get("behind", ())} or {-1}
+            elif waiting is not None:
+                waiting -= set(line.get("clean", ()))
+                if not waiting:
+                    return False
+        elif line["what"] == "step" and waiting is not None and line.get("optimizer", -1) in waiting:
+            return True
+    return waiting is None or waiting == {-1} or run.outcome != "ended"
 
 
 def _times(counts: Counter[str], n: int) -> Counter[str]:

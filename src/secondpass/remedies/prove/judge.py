@@ -8,7 +8,8 @@ NOTE [ What a proof demands ]
    program trained, or failed to train (`cover`), and still builds the graphs for it (`graphs`).
 4. Passes before the first changed line is executed have bit-identical roots. Where theory says that the values stay (a
    number for a tensor, a needless retain, a cut as long as it has taken nothing away), so have later ones.
-5. Losses that were combined give the first step the gradients of separate passes over a kept graph.
+5. Losses that were combined give the first step the gradients of separate passes over a kept graph; where statements were only
+   moved, the first step has the gradients that it had.
 6. A finding that the repair uncovers is the next round's, if the program got at least as far as before.
 """
 
@@ -186,6 +187,16 @@ def judge(
     gone = missing(finding, remedy, before, after, failed)
     if gone:
         return verdict("refuted", gone)
+    if failed and remedy.kind == "reorder" and not _steps_alike(before, after):
+        return verdict("refuted", "the first step would apply other gradients: those of another pass are added to them")
+    if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and _starved(after):
+        return verdict("refuted", "the first pass is not made every time: some steps would find no gradient")
+    if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and not _same_root(before):
+        return verdict(
+            "refuted", "the two passes send different multiples of the loss through: which is meant cannot be told"
+        )
+    if not failed and remedy.kind == "keep-history" and not _begins_alike(before, after):
+        return verdict("refuted", "the first loss has another value: not only history would be kept")
     unlike = _values(finding, remedy, before, after)
     note = ""
     if unlike:
@@ -196,6 +207,49 @@ def judge(
         if failed and again.error is None:
             note += ", and the failure comes and goes"
     return verdict("proven", _told(before, after, failed, new, not note) + note, clean=not new)
+
+
+def _same_root(before: Run) -> bool:
+    """Whether the pass that failed began with the value that one before it, since the last step, began with."""
+    since = before.lines
+    for i, line in enumerate(before.lines):
+        if line["what"] == "step":
+            since = before.lines[i:]
+    digests = [line.get("digest") for line in since if line["what"] == "pass"]
+    return not digests or digests[-1] is None or digests[-1] in digests[:-1]
+
+
+def _steps_alike(before: Run, after: Run) -> bool:
+    """Whether the optimizer that stepped first has the same gradients at its first step: nothing had moved by then. (What
+    several optimizers own gets several passes' gradients in any case.)"""
+    first = next((line for line in before.lines if line["what"] == "step" and line.get("sums")), None)
+    if first is None or first.get("optimizer", -1) < 0:
+        return True
+    like = (line for line in after.lines if line["what"] == "step" and line.get("optimizer") == first["optimizer"])
+    then = next(like, None)
+    if then is None or any(len(line["sums"]) != len(line["had"]) for line in (first, then)):
+        return True
+    own = [
+        {i: x for i, x in zip(line["had"], line["sums"], strict=True) if i not in line["shared"]}
+        for line in (first, then)
+    ]
+    return own[0].keys() == own[1].keys() and _same_gradients([[*own[0].values()]], [[*own[1].values()]], 1e-3)
+
+
+def _starved(after: Run) -> bool:
+    """Whether an optimizer finds gradients at some of its steps and none at others."""
+    found: dict[int, set[bool]] = {}
+    for line in after.lines:
+        if line["what"] == "step" and "had" in line:
+            found.setdefault(line.get("optimizer", -1), set()).add(bool(line["had"]))
+    return any(len(ways) == 2 for ways in found.values())
+
+
+def _begins_alike(before: Run, after: Run) -> bool:
+    """Whether the first pass begins with the value that it had: what has got a history has not changed."""
+    values = [next((line.get("value") for line in r.lines if line["what"] == "pass"), None) for r in (before, after)]
+    one, two = values
+    return one is None or two is None or one != one or isclose(one, two, rel_tol=1e-3, abs_tol=1e-6)
 
 
 def _caused_by(finding: Finding) -> tuple[str, ...]:

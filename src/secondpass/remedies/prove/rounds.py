@@ -51,8 +51,11 @@ class Repair:
     spent: bool = False
     """Whether a remedy was left untried because no run was left."""
     interrupted: bool = False
-    failing: bool = False
-    """Whether the program still fails after all that could be proven: then nothing is changed."""
+
+    @property
+    def failing(self) -> bool:
+        """Whether the program still fails after all that could be proven: then nothing is changed."""
+        return bool(self.new) and self.last.error is not None
 
     @property
     def diff(self) -> str:
@@ -122,7 +125,6 @@ def _rounds(command: Command, options: Options, course: Repair) -> None:
             given_up.append(finding)
             continue
         course.last = current.chosen.run
-    course.failing = bool(course.new) and course.last.error is not None
 
 
 def _compare_with_retained(
@@ -173,11 +175,15 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
         course.runs += 1
         texts = {file: project.source(file).text for file in {e.file for e in remedy.edits} if project.source(file)}  # type: ignore[union-attr]
         new = {**course.new, **{f: apply_edits(t, [e for e in remedy.edits if e.file == f]) for f, t in texts.items()}}
-        verdict = prove(
-            current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
-            progress=partial(options.progress, f"round {len(course.rounds)}, run {course.runs}: {remedy.kind}"),
-            rerun=rerun, old=texts,
-        )  # fmt: skip
+        try:
+            verdict = prove(
+                current.finding, remedy, course.last, command, new, until=options.until, timeout=options.timeout,
+                progress=partial(options.progress, f"round {len(course.rounds)}, run {course.runs}: {remedy.kind}"),
+                rerun=rerun, old=texts,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            current.tried.append(Verdict(remedy, Proof("not run", "stopped before it had ended"), course.last))
+            raise
         if verdict.proven and remedy.kind == "combine-losses" and remedy.safe:
             _compare_with_retained(command, options, course, current, verdict, project)
         current.tried.append(verdict)

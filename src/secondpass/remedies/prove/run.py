@@ -21,18 +21,9 @@ from .fork import Starter
 __all__ = ["Command", "Run", "mirror", "run"]
 
 _SKIPPED = {
-    ".git",
-    ".hg",
-    ".venv",
-    "venv",
-    "__pycache__",
-    "node_modules",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".tox",
-    "wandb",
+    ".git", ".hg", ".venv", "venv", "__pycache__", "node_modules", ".mypy_cache", ".pytest_cache", ".tox", "wandb",
     "mlruns",
-}
+}  # fmt: skip
 _SMALL = 1_000_000
 _SETTLE = 30.0
 """A program that is past what must be proven runs on for so many seconds: short ones come to their end."""

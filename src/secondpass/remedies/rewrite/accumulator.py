@@ -30,12 +30,11 @@ def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Pa
         source, statement = here
         scope = source.scope(statement)
         for call in pass_calls(statement)[:1]:
-            root = (
-                call.func.value
-                if isinstance(call.func, cst.Attribute) and dotted(call.func.value) != "torch.autograd"
-                else None
-            )
-            if root is None:
+            root = call.func.value if isinstance(call.func, cst.Attribute) else None
+            given = call.args[0].value if call.args and call.args[0].keyword is None else None
+            if given is not None and base_of(name) in {base_of(n) for n in names_read(given)}:
+                root = given  # of a framework's: `accelerator.backward(total)`
+            if root is None or dotted(root) == "torch.autograd":
                 continue
             yield from _through_meter(project, source, scope, statement, root)
             yield from _through_sum(source, scope, statement, root, name if "[" in name else base_of(name))

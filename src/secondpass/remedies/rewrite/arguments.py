@@ -1,41 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of passes and steps: which they are, and setting and dropping their arguments, comments and line breaks kept."""
+"""Calls of passes: which they are, and setting and dropping their arguments, comments and line breaks kept."""
 
 from __future__ import annotations
-
-import re
 
 import libcst as cst
 
 from ..edit.patch import Patch
 from ..edit.source import Source, Span
-from ..find.flow import calls, dotted, method_call
+from ..find.flow import calls, dotted
 
-__all__ = ["drop_argument", "optimizer_of", "pass_calls", "set_argument"]
+__all__ = ["backward_calls", "drop_argument", "pass_calls", "set_argument"]
+
+_BACKWARD = ("backward", "manual_backward")
 
 
 def _is_pass(call: cst.Call) -> bool:
-    """`x.backward(...)`, `torch.autograd.backward(...)`, `torch.autograd.grad(...)`, `grad(...)`."""
+    """`x.backward(...)`, `torch.autograd.backward(...)`, Lightning's `manual_backward`, `torch.autograd.grad(...)`, `grad(...)`."""
     if isinstance(call.func, cst.Attribute):
-        return call.func.attr.value in {"backward", "grad"}
+        return call.func.attr.value in {*_BACKWARD, "grad"}
     return dotted(call.func) in {"grad", "backward"}
-
-
-def optimizer_of(step: cst.CSTNode) -> str | None:
-    """The optimizer of `x.step()`, `scaler.step(x)`; schedulers are not asked for by name but by what they step."""
-    call = method_call(step, "step")
-    if call is None or not isinstance(call.func, cst.Attribute):
-        return None
-    holder = dotted(call.func.value)
-    if call.args and dotted(call.args[0].value) and holder and re.search("scaler|accelerator", holder.lower()):
-        return dotted(call.args[0].value)
-    if holder and re.search("sched|env|scaler", holder.lower()):
-        return None
-    return holder
 
 
 def pass_calls(node: cst.CSTNode) -> list[cst.Call]:
     return [c for c in calls(node) if _is_pass(c)]
+
+
+def backward_calls(node: cst.CSTNode) -> list[cst.Call]:
+    """Those that are called on something, and fill `.grad`."""
+    return [c for c in calls(node) if isinstance(c.func, cst.Attribute) and c.func.attr.value in _BACKWARD]
 
 
 def set_argument(patch: Patch, source: Source, call: cst.Call, keyword: str, value: str) -> None:

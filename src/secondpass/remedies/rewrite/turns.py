@@ -12,12 +12,13 @@ from ..edit.source import Source
 from ..find.flow import method_call, names_read, written
 from ..find.project import Project
 from ..proposal import Way
-from .arguments import pass_calls
+from .arguments import backward_calls, pass_calls
 from .moves import lines_of
 
 __all__ = ["passes_first", "turns_apart"]
 
 _VALUES = "the passes then see the values that their forwards were computed with"
+_OWN = f"{_VALUES}, and each step its own gradients"
 _GRADIENTS = "no turn then clears what the passes of others have put there"
 
 
@@ -30,6 +31,7 @@ def passes_first(finding: Finding, project: Project) -> Iterator[Way]:
             # A step that comes before the pass, in the same turn, has nothing to do with the turns of the loop.
             steps = [s for s in project.sites(source, scope, finding.freed) if source.order(s) > source.order(site)]
             if any(method_call(s, "step") for s in steps):
+                yield from _split(source, site, _OWN, own=True)
                 yield from _split(source, site, _VALUES)
 
 
@@ -41,7 +43,8 @@ def turns_apart(source: Source, clear: cst.BaseStatement) -> Iterator[Way]:
             yield from _split(source, site, _GRADIENTS)
 
 
-def _split(source: Source, site: cst.BaseStatement, why: str) -> Iterator[Way]:
+def _split(source: Source, site: cst.BaseStatement, why: str, *, own: bool = False) -> Iterator[Way]:
+    """:param own: each turn's pass goes to the parameters that its own optimizer steps, and to no others"""
     loop, body = source.owner(site), source.block(site)
     if not isinstance(loop, cst.For):
         return
@@ -52,7 +55,11 @@ def _split(source: Source, site: cst.BaseStatement, why: str) -> Iterator[Way]:
     if not steps or any(made & names_read(s) for s in steps):
         return  # what a step needs of its own turn would be gone
     way = Way(title="Make all passes before the first step", safe=False, why=why)
-    if all(written(loop).isdisjoint(names_read(s)) for s in steps):
+    single = all(written(loop).isdisjoint(names_read(s)) for s in steps)
+    given = _only_to_own(source, site, steps) if own and not single else {}
+    if own and not given:
+        return
+    if single:
         # One optimizer for all turns: it steps once, with the gradients of all of them.
         for statement in [*clears, *steps]:
             way.patch.delete(source, statement)
@@ -61,16 +68,30 @@ def _split(source: Source, site: cst.BaseStatement, why: str) -> Iterator[Way]:
         for statement in steps:
             way.patch.insert_after(source, loop, lines_of(source, statement))
     else:
-        way.patch.replace(source, source.lines_span(loop), _loops(source, loop, clears, passes, steps))
+        way.patch.replace(source, source.lines_span(loop), _loops(source, loop, given, clears, passes, steps))
     yield way
 
 
-def _loops(source: Source, loop: cst.For, *bodies: list[cst.BaseStatement]) -> str:
-    """One loop for each of some bodies, under the same head."""
+def _only_to_own(source: Source, site: cst.BaseStatement, steps: list[cst.BaseStatement]) -> dict[str, str]:
+    """The call of a pass, and the same with the parameters of the optimizer that steps behind it."""
+    calls, call = backward_calls(site), method_call(steps[0], "step")
+    if len(steps) != 1 or len(calls) != 1 or call is None or not isinstance(call.func, cst.Attribute):
+        return {}
+    if any(a.keyword is not None and a.keyword.value == "inputs" for a in calls[0].args):
+        return {}
+    own = f'inputs=[p for group in {source.code(call.func.value)}.param_groups for p in group["params"]]'
+    text = source.code(calls[0])
+    return {text: f"{text.removesuffix(')')}{', ' * bool(calls[0].args)}{own})"} if text.endswith(")") else {}
+
+
+def _loops(source: Source, loop: cst.For, given: dict[str, str], *bodies: list[cst.BaseStatement]) -> str:
+    """One loop for each of some bodies, under the same head. `given`: code to be written instead."""
     inner = source.indent(source.body(loop)[0])
     head = source.text[source.lines_span(loop).start : source.lines_span(source.body(loop)[0], comments=True).start]
     text = ""
     for body in filter(None, bodies):
         lines = [line for s in body for line in lines_of(source, s, comments=True)]
+        for old, new in given.items():
+            lines = [line.replace(old, new) for line in lines]
         text += head + "".join(f"{inner}{line}{source.newline}" if line else source.newline for line in lines)
     return text

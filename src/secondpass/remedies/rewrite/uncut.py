@@ -16,30 +16,21 @@ __all__ = ["uncut"]
 _METHODS = {"detach", "item", "numpy", "tolist", "detach_"}
 _HARD = {"float", "long", "int", "type", "to", "double", "half", "bool"}
 _FUNCTIONS = {
-    "exp",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "expm1",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "tanh",
-    "sinh",
-    "cosh",
-    "erf",
-}
+    "exp", "log", "log1p", "log2", "log10", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh", "erf",
+}  # fmt: skip
 _WRAPS = {"tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy", "Variable", "asarray", "DoubleTensor"}
 
 
-def uncut(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[Patch, str]]:
-    """Patches that take the cuts of one statement away, all of them together first."""
+def uncut(source: Source, statement: cst.BaseStatement, *, singly: bool = False) -> Iterator[tuple[Patch, str]]:
+    """Patches that take the cuts of one statement away, all of them together; before that one by one, if so wished."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return
     found = [f for node in walk(statement) if (f := _replacement(source, node))]
     outer = [(n, t, w) for n, t, w in found if not any(m is not n and source.inside(n, m) for m, _, _ in found)]
+    for node, text, what in outer if singly and len(outer) > 1 else ():
+        patch = Patch()
+        patch.replace(source, node, text)
+        yield patch, what
     if outer:
         patch = Patch()
         for node, text, _ in outer:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -80,13 +81,15 @@ def run(program: str, cause: Cause) -> tuple[str, int] | None:
     """Runs a program: the message and the line of what it raises."""
     if cause.name not in ON_TORCH:
         return _run(program)
-    # In a process of its own, which ends at once: when Python collects a reducer, PyTorch waits, with the interpreter locked,
-    # for a thread that wants to lock it.
+    # In a process of its own, which collects nothing and ends at once: when Python collects a reducer, PyTorch waits, with the
+    # interpreter locked, for a thread that wants to lock it.
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writer, json.dumps(_run(program)).encode())
+            gc.disable()
+            names: dict[str, object] = {}  # outlives the program
+            os.write(writer, json.dumps(_run(program, names)).encode())
         finally:
             os._exit(0)
     os.close(writer)
@@ -96,9 +99,11 @@ def run(program: str, cause: Cause) -> tuple[str, int] | None:
     return tuple(said) if said else None
 
 
-def _run(program: str) -> tuple[str, int] | None:
+def _run(program: str, names: dict[str, object] | None = None) -> tuple[str, int] | None:
+    names = {} if names is None else names
+    names["__name__"] = "__main__"
     try:
-        exec(compile(program, "page.py", "exec"), {"__name__": "__main__"})
+        exec(compile(program, "page.py", "exec"), names)
     except RuntimeError as error:
         frames = traceback.extract_tb(error.__traceback__)
         return str(error), next(f.lineno for f in reversed(frames) if f.filename == "page.py")

@@ -24,7 +24,7 @@ def refused(folder, *arguments: str) -> str:
 
 def test_no_such_program(tmp_path):
     assert "no such program: train.py" in refused(tmp_path, "train.py")
-    assert "secondpass run -m" in refused(tmp_path, "train")
+    assert "say -m before its name" in refused(tmp_path, "train")
 
 
 def test_folder(tmp_path):

@@ -11,6 +11,26 @@ import pytest
 from .plain import both
 
 PROGRAMS = {
+    "networks_one_after_another": """
+        import torch
+        from torch import nn
+        def fit(steps):
+            net = nn.ModuleDict({"used": nn.Linear(3, 1), "spare": nn.Linear(3, 1)})
+            adam = torch.optim.Adam(net.parameters(), lr=0.1)
+            for _ in range(steps):
+                adam.zero_grad()
+                net["used"](torch.randn(4, 3)).pow(2).mean().backward()
+                adam.step()
+        def sensitivity():
+            net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+            net(torch.randn(4, 3)).sum().backward()
+            return net[0].weight.grad.norm()
+        torch.manual_seed(0)
+        fit(6)
+        fit(6)
+        for _ in range(3):
+            print(sensitivity())
+    """,
     "environment": """
         import os, sys
         assert "torch" not in sys.modules

@@ -76,8 +76,7 @@ class Cause:
     @property
     def messages(self) -> tuple[str, ...]:
         """Words of PyTorch's own messages behind which this cause may stand."""
-        found: tuple[str, ...] = getattr(self.module, "MESSAGES", _SECOND if hasattr(self.module, "explain") else ())
-        return found
+        return (*(_SECOND if hasattr(self.module, "explain") else ()), *getattr(self.module, "MESSAGES", ()))
 
     @property
     def fewer_steps(self) -> bool:
@@ -105,9 +104,9 @@ def __getattr__(name: str) -> dict[str, Cause]:
 
 
 def find(word: str) -> Cause | None:
-    """The cause with a name or a code."""
-    key = word.strip().lower().replace("_", "-")
-    return next((c for c in _all().values() if key in (c.name, c.code.lower())), None)
+    """The cause with a name or a code, however they are spelled."""
+    key = "-".join(word.lower().replace("_", " ").split())
+    return next((c for c in _all().values() if key in (c.name, c.code.lower(), c.code[2:])), None)
 
 
 def behind(message: str) -> list[Cause]:
@@ -124,7 +123,9 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     lost = _swallowed(trace, caught)
     # What else there is to see comes from the steps that were lost.
     found = [f for f in _diagnosed(replace(trace, failures=rest)) if not lost or f.severity == "error"]
-    return tuple(sorted([*found, *lost], key=lambda f: f.severity != "error"))
+    owners = [o.name for o in trace.owners if o.name and o.alive is not False]
+    known = [replace(f, facts={"owners": owners, **f.facts}) if owners else f for f in (*found, *lost)]
+    return tuple(sorted(known, key=lambda f: f.severity != "error"))
 
 
 def merged(findings: dict[int, Finding]) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..record import Binding, Carrier, Failure, Finding, Loop, Pass, Place, Remedy, Trace
+from ..record import Binding, Carrier, Failure, Finding, Loop, Pass, Place, Remedy, Step, Trace
 from .facts.change import Change
 from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
@@ -62,33 +62,31 @@ def pass_evidence(
     """The last passes and steps up to a moment, for a timeline. Iterations are those of `loop`, or of the innermost one; where
     no loop is known, how often the pass was made."""
     labels = labels or {}
-    events: list[tuple[int, dict[str, Any]]] = []
-    for p in trace.passes:
-        if p.when <= upto and not p.nested:
-            entry = {
-                "what": "pass",
-                "text": call_text(trace, p),
-                "place": place_of(p.place),
-                "iteration": _iteration(p, loop),
-                "retain": p.retain,
-                "label": labels.get(p.when, ""),
-                "when": p.when,
-            }
-            events.append((p.when, entry))
-    for s in trace.steps:
-        if s.when <= upto:
-            step = {
-                "what": "step",
-                "text": f"{s.optimizer or 'optimizer'}.step()",
-                "place": place_of(s.place),
-                "when": s.when,
-                "label": labels.get(s.when, ""),
-            }
-            events.append((s.when, step))
-    events.sort(key=lambda e: e[0])
-    important = [e for e in events if e[0] in labels]
-    shown = sorted({e[0]: e for e in [*important, *events[-_SHOWN:]]}.items())
-    return [e[1] for _, e in shown][-(_SHOWN + 1) :]
+    events: list[Pass | Step] = [p for p in trace.passes if p.when <= upto and not p.nested]
+    events = sorted([*events, *(s for s in trace.steps if s.when <= upto)], key=lambda e: e.when)
+    important = [e for e in events if e.when in labels]
+    shown = sorted({e.when: e for e in [*important, *events[-_SHOWN:]]}.items())
+    return [_evidence(trace, e, labels.get(e.when, ""), loop) for _, e in shown[-(_SHOWN + 1) :]]
+
+
+def _evidence(trace: Trace, one: Pass | Step, label: str, loop: Loop | None) -> dict[str, Any]:
+    if isinstance(one, Step):
+        return {
+            "what": "step",
+            "text": f"{one.optimizer or 'optimizer'}.step()",
+            "place": place_of(one.place),
+            "when": one.when,
+            "label": label,
+        }
+    return {
+        "what": "pass",
+        "text": call_text(trace, one),
+        "place": place_of(one.place),
+        "iteration": _iteration(one, loop),
+        "retain": one.retain,
+        "label": label,
+        "when": one.when,
+    }
 
 
 def _iteration(one: Pass, loop: Loop | None) -> int | None:

@@ -72,23 +72,32 @@ for step in range(3):
 
 `retain_graph=True`: the gradients of every earlier loss are then counted again
 in every iteration, with the values from before the steps, and all graphs stay
-in memory. It may run; what it minimizes is something else.
+in memory. It may run; what it minimizes is something else. Where it runs, this
+cause is told as a warning: a pass sends a sum through whose other term an
+earlier pass has sent through already, and the gradients of both are applied.
 """
 
 from __future__ import annotations
 
-from ..record import Carrier, Finding
-from ._finding import about_meeting, quoted, remedy
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ..record import Carrier, Finding, Node, Pass, Trace
+from ._finding import about_meeting, pass_evidence, quoted, remedy, warning
 from .facts.lines import root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
-from .facts.operations import adds
+from .facts.operations import adds, scales
 
 CODE = "SP105"
 TITLE = "an accumulator of losses keeps old graphs and is sent through again"
 REMEDIES = ("item", "combine-losses", "detach", "other")
 TRIED = ("other", "item", "detach", "combine-losses")
 INSTEAD = "`retain_graph=True` would count the gradients of the earlier losses again."
+TELLS_FOR = ("graph-leak", "needless-retain")
+
+_TIMES = 3
+"""Passes that must show it where nothing fails: one may be meant, once."""
 
 
 def explain(meeting: Meeting) -> Finding:
@@ -122,6 +131,79 @@ def explain(meeting: Meeting) -> Finding:
     summed = summed or _one_term(meeting)
     remedies = [own, number] if summed else [number, own]
     return about_meeting(CODE, "accumulated-loss", meeting, message, carrier, remedies, accumulator=name)
+
+
+def diagnose(trace: Trace) -> list[Finding]:
+    """Call sites that send a sum through again and again, one of whose terms an earlier pass had sent through already, and
+    kept: nothing fails, and what that term gives is counted by both."""
+    if any(f.kind != "other" and not f.swallowed for f in trace.failures):
+        return []
+    sent: dict[int, Pass] = {}
+    sites: dict[object, list[tuple[Pass, Pass]]] = defaultdict(list)
+    for p in trace.passes:
+        if p.kind != "backward" or p.nested or p.inputs is not None or p.outcome != "ok" or len(p.roots or ()) != 1:
+            continue
+        losses = list(_losses(trace, p))
+        before = [sent[n] for n in losses[1:] if n in sent]
+        if before and any(_counts_too(trace, b, p) for b in before):
+            sites[p.stack].append((before[0], p))
+        if losses and p.retain and not p.create:
+            sent.setdefault(losses[0], p)
+    return [_counted_again(trace, *found[0]) for found in sites.values() if len(found) >= _TIMES]
+
+
+def _losses(trace: Trace, one: Pass) -> Iterator[int]:
+    """What a pass starts from, without its scaling, and then the terms that it is a sum of."""
+    todo, first = list(one.roots or ()), True
+    while todo:
+        number = todo.pop()
+        op, parents = one.heads.get(number, ("", ()))
+        node = trace.nodes.get(number) or Node(number, op, parents)
+        known = bool(node.op) and (adds(node) or scales(node))
+        if not first or not known or len(node.parents or ()) > 1:
+            yield number
+            first = False
+        if known:
+            todo += node.parents or ()
+
+
+def _counts_too(trace: Trace, earlier: Pass, later: Pass) -> bool:
+    """Whether what an earlier pass gave is applied as well: it is still there, or a step has used it."""
+    return any(earlier.when in (g or ()) for g in later.found.values()) or any(
+        earlier.when in (g or ()) for s in trace.steps for g in s.used.values()
+    )
+
+
+def _counted_again(trace: Trace, earlier: Pass, later: Pass) -> Finding:
+    summed = {*(later.roots or ()), next(_losses(trace, later))}
+    held = [b for b in trace.bindings if b.when == later.when and b.number in summed]
+    name = min((b.name for b in held), key=len, default="") or root_text(trace, later)
+    shown = quoted(name, "the running sum")
+    number = remedy(
+        "item",
+        f"keep {shown} as a number and send only the new loss through backward",
+        "Gradients add up by themselves; an accumulator for reporting needs values, not history.",
+        target=name,
+        place=later.place,
+    )
+    once = remedy(
+        "combine-losses",
+        f"send {shown} through once, when its last loss has been added",
+        "One pass over the sum gives the gradient of each of its losses once.",
+        target=name,
+        place=later.place,
+    )
+    return warning(
+        CODE,
+        "accumulated-loss",
+        f"{shown} still holds losses that an earlier backward has sent through: `retain_graph=True` keeps their graphs, "
+        "and their gradients are counted again at every pass.",
+        later.place,
+        [number, once],
+        carrier=Carrier(name, held[0].kind if held else "local") if name else None,
+        used=later.place,
+        evidence=pass_evidence(trace, later.when, {earlier.when: "sent", later.when: "sent again"}),
+    )
 
 
 def _sum(meeting: Meeting) -> Carrier | None:

@@ -79,9 +79,9 @@ puts off the end by an hour.
 
 from __future__ import annotations
 
-from ..record import Carrier, Finding, Place, Remedy, Trace
+from ..record import Carrier, Finding, Path, Place, Remedy, Trace
 from ._finding import quoted, remedy, size, warning
-from .facts.collected import Collected, Growth, filled_at, growths, unwalked
+from .facts.collected import Collected, Growth, filled_at, grown_at, growths, unwalked
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
@@ -95,12 +95,19 @@ def diagnose(trace: Trace) -> list[Finding]:
     """Holders that had more history at pass after pass."""
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
-    # One holder can be reached by several names, and a container in it by more: the shortest speaks for all.
+    # One holder can be reached by several names, and a container in it by more: the shortest speaks for all, unless all that
+    # it holds lies in one of them.
     chosen: list[tuple[Growth, Finding]] = []
     places: set[Place | None] = set()
-    for growth in sorted(growths(trace), key=lambda g: (len(g.path.ways), len(g.name))):
+    grown = sorted(growths(trace), key=lambda g: (len(g.path.ways), len(g.name)))
+    for growth in grown:
         if any(growth.path.is_below(other.path) for other, _ in chosen):
             continue
+        inside = (g for g in grown if g is not growth and g.path.is_below(growth.path))
+        if any(g.numbers and g.numbers == growth.numbers for g in inside):
+            continue
+        if any(_beside(growth.path, other.path) for other, _ in chosen):
+            continue  # another list of the same dictionary: one edit mends both
         finding = _explain(trace, growth)
         if finding.failed is None and growth.begins_anew:
             continue  # nothing puts anything into it, and it is made again: a choice from what others hold
@@ -109,6 +116,12 @@ def diagnose(trace: Trace) -> list[Finding]:
             chosen.append((growth, finding))
     found = [f for _, f in chosen]
     return found + [_never_walked(c) for c in unwalked(trace) if c.place not in places]
+
+
+def _beside(one: Path, other: Path) -> bool:
+    """Whether two containers are entries of one."""
+    entries = [bool(p.ways) and p.ways[-1].kind == "item" for p in (one, other)]
+    return all(entries) and one.parent == other.parent
 
 
 def _never_walked(held: Collected) -> Finding:
@@ -133,12 +146,14 @@ def _never_walked(held: Collected) -> Finding:
 
 
 def _explain(trace: Trace, growth: Growth) -> Finding:
-    place, written = filled_at(trace, growth)
+    stack = [at for when, _ in growth.seen if (one := trace.at(when)) is not None for at in one.stack]
+    place, written = filled_at(trace, growth.name, stack, running=growth.running)
+    told = place or (grown_at(trace, growth.name) if growth.running else None)
     shown = written or growth.name
     many = f"{growth.most} {'iterations deep' if growth.running else 'tensors with history'} when last seen"
     until = ", until it is begun anew" if growth.begins_anew else ""
     message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step{until}."
-    remedies = _remedies(shown, place, growth.single)
+    remedies = _remedies(shown, place, growth.single) if place is not None or told is None else [_without(shown)]
     if growth.hooks:
         message = (
             f"A hook is registered in every iteration and none is removed: {growth.most} of them when last seen, each with "
@@ -152,9 +167,8 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         )
         remedies = [once, remedies[-1]]
     few = [growth.seen[0], growth.seen[len(growth.seen) // 2], growth.seen[-1]]
-    held = "iterations deep" if growth.running else "with history"
     evidence: list[dict[str, object]] = [
-        {"what": "note", "text": f"`{growth.name}`: {count} {held}{_at(trace, when)}", "count": count}
+        {"what": "note", "text": f"`{growth.name}`: {count} {_held(growth, count)}{_at(trace, when)}", "count": count}
         for when, count in few
     ]
     if trace.at(few[-1][0]) is not None:  # passes are sampled: there may be later ones that nobody has looked at
@@ -166,12 +180,16 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         CODE,
         "graph-leak",
         message,
-        place,
+        told,
         remedies,
         carrier=Carrier(shown, kind),
         evidence=evidence,
         chain=_chain(growth),
     )
+
+
+def _held(growth: Growth, count: int) -> str:
+    return f"iteration{'s' * (count != 1)} deep" if growth.running else "with history"
 
 
 def _at(trace: Trace, when: int) -> str:
@@ -187,6 +205,16 @@ def _chain(growth: Growth) -> list[str]:
         found.append(path.name.removeprefix(path.parent.name))
         path = path.parent
     return [path.name, *reversed(found)]
+
+
+def _without(shown: str) -> Remedy:
+    """Where no line adds to it (it is changed in place, under another name) there is none to change."""
+    return remedy(
+        "other",
+        f"change {quoted(shown, 'it')} under `torch.no_grad()`, or by values that are detached",
+        "Nothing is recorded then, so there is nothing to keep.",
+        target=shown,
+    )
 
 
 def _remedies(shown: str, place: Place | None, single: bool | None) -> list[Remedy]:

@@ -163,7 +163,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     kind = cut.kind if cut is not None else ""
     name = cut.name if cut is not None and cut.name else root
     how = _HOW.get(kind, "")
-    left_off = kind == "no_grad" and cut is not None and not cut.name
+    off = used is None or used.recording is not True
+    left_off = kind == "no_grad" and cut is not None and not cut.name and off
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
     if left_off:
         message += ": gradients were switched off, and not on again."

@@ -129,7 +129,7 @@ def _in_vain(trace: Trace) -> list[Finding]:
     """Call sites most of whose gradients are cleared before a step comes, while steps do use the others.
 
     A pass that is only made for the gradient of an input (an attack, a saliency map) stands at a place of its own, and
-    no step uses it; a batch that is skipped now and then is the exception.
+    no step uses it, or only one by hand that changes the input; a batch that is skipped now and then is the exception.
     """
     if any(f.kind != "other" and not f.swallowed for f in trace.failures):
         return []
@@ -141,7 +141,10 @@ def _in_vain(trace: Trace) -> list[Finding]:
             if verdict is not None:
                 sites.setdefault(p.stack, []).append((p, verdict))
     found = []
+    known = {n for o in trace.owners for n in o.leaves} | set(trace.held or ())
     for seen in sites.values():
+        if any(n < 0 and n not in known for p, _ in seen for n in p.walked or ()):
+            continue  # they reach what is no parameter: it may be that gradient that is wanted
         lost = sum(w for _, w in seen)
         used = len(seen) - lost
         if lost >= 2 * _TIMES and used >= _TIMES and lost >= used:

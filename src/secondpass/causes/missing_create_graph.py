@@ -75,7 +75,7 @@ trains and the paper says "with gradient penalty". Setting
 
 from __future__ import annotations
 
-from ..record import Carrier, Finding, Pass, Trace
+from ..record import Carrier, Finding, Pass, Place, Remedy, Trace
 from ._finding import about_meeting, about_region, pass_evidence, quoted, remedy
 from .facts.flow import flows_into, is_term_of
 from .facts.lines import source_of
@@ -157,16 +157,6 @@ def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
         f"{shown} is a gradient that becomes part of a loss, but it was taken without create_graph=True: "
         f"it has no history, {end}"
     )
-    remedies = [
-        remedy(
-            "create-graph",
-            "take that gradient with create_graph=True",
-            "A loss that contains a gradient must be differentiated through it; create_graph records how it "
-            "was computed.",
-            safe=True,
-            place=first.place,
-        ),
-    ]
     return Finding(
         CODE,
         "missing-create-graph",
@@ -178,7 +168,7 @@ def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
         freed=first.place,
         used=later.place,
         evidence=tuple(pass_evidence(trace, later.when, {first.when: "without create_graph"})),
-        remedies=tuple(remedies),
+        remedies=(_remedy(first.place),),
     )
 
 
@@ -190,14 +180,10 @@ def explain(meeting: Meeting) -> Finding:
         f"The gradient of {shown} is part of the loss, but it was taken without create_graph: that freed "
         "the graph, and left the gradient a constant."
     )
-    remedies = [
-        remedy(
-            "create-graph",
-            "take that gradient with create_graph=True",
-            "A loss that contains a gradient must be differentiated through it; create_graph records how it "
-            "was computed.",
-            safe=True,
-            place=meeting.freed.place if meeting.freed is not None else None,
-        )
-    ]
-    return about_meeting(CODE, "missing-create-graph", meeting, message, carrier, remedies)
+    place = meeting.freed.place if meeting.freed is not None else None
+    return about_meeting(CODE, "missing-create-graph", meeting, message, carrier, [_remedy(place)])
+
+
+def _remedy(place: Place | None) -> Remedy:
+    why = "A loss that contains a gradient must be differentiated through it; create_graph records how it was computed."
+    return remedy("create-graph", "take that gradient with create_graph=True", why, safe=True, place=place)

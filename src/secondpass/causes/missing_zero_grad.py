@@ -68,7 +68,7 @@ keeps the direction, which is that of the past.
 
 from __future__ import annotations
 
-from ..record import Finding, Step, Trace
+from ..record import Finding, Place, Step, Trace
 from ..source import effects
 from ._finding import quoted, remedy, warning
 from .facts.gradients import Series, series
@@ -96,11 +96,15 @@ def diagnose(trace: Trace) -> list[Finding]:
         if closure is not None:
             found.append(_in_closure(trace, closure))
             continue
-        later = one.plain[1:]
-        piled = [s for s in later if one.piled(s)]
-        # What a step has applied is never to be applied again, so now and then is too often.
-        if len(piled) >= _TIMES and 2 * len(piled) >= len(later):
-            found.append(_explain(trace, one, piled))
+        # What a step has applied is never to be applied again, so now and then is too often, for each call of the step.
+        sites: dict[Place | None, list[Step]] = {}
+        for step in one.plain[1:]:
+            sites.setdefault(step.place, []).append(step)
+        often = [
+            p for s in sites.values() if len(p := [x for x in s if one.piled(x)]) >= _TIMES and 2 * len(p) >= len(s)
+        ]
+        if often:
+            found.append(_explain(trace, one, max(often, key=lambda piled: piled[-1].when)))
     return found
 
 
@@ -108,11 +112,10 @@ def _clears_unseen(trace: Trace) -> bool:
     """Whether the program clears gradients in a way that moves no version: on a device nobody sees that."""
     ran = {(p.file, p.line) for p in trace.called or ()}
     for file, source in sources_of(trace):
-        for stmt in source.statements:
-            if (file, stmt.lineno) in ran:
-                for effect in effects(stmt, "clear"):
-                    if effect.how == "zero_" and "grad.data" in source.text(stmt.lineno):
-                        return not trace.clears
+        for stmt in (s for f, line in ran if f == file for s in source.beginning(line)):
+            for effect in effects(stmt, "clear"):
+                if effect.how == "zero_" and "grad.data" in source.text(stmt.lineno):
+                    return not trace.clears
     return False
 
 
@@ -131,7 +134,7 @@ def _piles_inside(trace: Trace, step: Step) -> bool:
 
 
 def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
-    step = one.steps[-1]
+    step = piled[-1]
     before = [p for p in trace.passes if p.when < step.when and p.kind == "backward" and not p.nested]
     place = before[-1].place if before else step.place
     whose = f"of {quoted(step.optimizer, 'the optimizer')}" if step.optimizer else "made by hand"
@@ -150,7 +153,9 @@ def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
             place=place,
         )
     ]
-    evidence = [{"what": "note", "text": f"{len(piled)} of {len(one.steps)} steps applied old gradients again"}]
+    made = max((o.steps for o in trace.owners if o.leaves == step.leaves), default=0)
+    seen = f"{len(one.steps)} steps" + (" that were looked at" if made > len(one.steps) else "")
+    evidence = [{"what": "note", "text": f"{len(piled)} of {seen} applied old gradients again"}]
     return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
 
 

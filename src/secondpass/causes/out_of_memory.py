@@ -67,8 +67,12 @@ the error and going on keeps everything that was held.
 
 from __future__ import annotations
 
-from ..record import Carrier, Failure, Finding, Kept, Remedy, Trace
+import ast
+
+from ..record import Carrier, Failure, Finding, Kept, Place, Remedy, Trace
 from ._finding import pass_evidence, quoted, remedy, size
+from .facts.collected import filled_at
+from .facts.lines import source_of
 
 CODE = "SP506"
 TITLE = "memory ran out while graphs were alive"
@@ -136,8 +140,12 @@ def _made(trace: Trace, failure: Failure, message: str, remedies: list[Remedy], 
     for k in sorted(trace.kept, key=lambda k: -k.bytes)[: _NAMED + 1]:
         built = f", built in iteration{_span(k.iterations)}" if k.iterations else ""
         where = f", most of it at {k.place.where}" if k.place is not None else ""
-        text = f"{quoted(k.holder, 'no name in sight')}: {size(k.bytes)} in {k.count} tensors{built}{where}"
+        text = f"{quoted(k.holder, 'no name in sight')}: {size(k.bytes)} in {k.count} tensor{'s' * (k.count > 1)}{built}{where}"
         evidence.append({"what": "bytes", "text": text, "bytes": k.bytes, "outdated": k.outdated})
+    if (under_way := _comprehension(trace, failure)) is not None:
+        text = f"the comprehension at {under_way.where} was under way: what it had built was gone when this was counted"
+        evidence.append({"what": "gone", "text": text})
+        remedies = [*remedies, *([] if any(r.kind == "other" for r in remedies) else [_no_grad(most)])]
     return Finding(
         CODE,
         "out-of-memory",
@@ -152,13 +160,31 @@ def _made(trace: Trace, failure: Failure, message: str, remedies: list[Remedy], 
     )
 
 
+def _comprehension(trace: Trace, failure: Failure) -> Place | None:
+    """Where a comprehension was under way. Only the interpreter held its values, and it let go of them as it failed."""
+    for place in failure.stack:
+        source = source_of(trace, place)
+        statement = source.statement(place.line) if source is not None else None
+        kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return):
+            if any(isinstance(node, kinds) and _covers(node, place.line) for node in ast.walk(statement)):
+                return place
+    return None
+
+
+def _covers(node: ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def _span(iterations: tuple[int, ...]) -> str:
     first, last = iterations[0], iterations[-1]
     return f" {first}" if first == last else f"s {first} to {last}"
 
 
 def _repairs(most: Kept, trace: Trace) -> list[Remedy]:
-    it = quoted(most.holder, "it")
+    filled, written = filled_at(trace, most.holder, trace.failures[0].stack) if most.collected else (None, "")
+    target, place = written or most.holder, filled or most.place
+    it = quoted(target, "it")
     if most.retained:
         drop = remedy(
             "drop-retain",
@@ -171,15 +197,15 @@ def _repairs(most: Kept, trace: Trace) -> list[Remedy]:
         "detach",
         f"detach what goes into {it}" if most.collected else f"detach {it} where it is kept",
         "The values stay, without the saved tensors behind them.",
-        target=most.holder,
-        place=most.place,
+        target=target,
+        place=place,
     )
     number = remedy(
         "item",
         f"add the value to {it}, not the tensor: `.item()`, or `.detach()` to stay a tensor",
         "What is kept for logging is a number; with its history every iteration's graph stays alive.",
-        target=most.holder,
-        place=most.place,
+        target=target,
+        place=place,
     )
     return [number, values] if most.single else [values, _no_grad(most)]
 

@@ -32,6 +32,9 @@ or two calls on the same name, and nothing assigned that name in between.
   that is the point of the loop: the parameters have moved, so the loss has.
 - **other**: where both calls belong to the same step, delete one of them. The
   gradients are there after the first.
+- **retain-graph**: where one of the two is a `torch.autograd.grad()` that only
+  looks (a logged norm), and no step lies between. To read `.grad` behind
+  `backward()` is cheaper.
 
 ## Example
 
@@ -85,43 +88,97 @@ from .facts.steps import moves_between
 
 CODE = "SP101"
 TITLE = "the same loss goes through backward twice"
-REMEDIES = ("recompute", "other")
+REMEDIES = ("recompute", "other", "retain-graph")
 INSTEAD = "`retain_graph=True` would add the same gradients a second time."
 
 
 def explain(meeting: Meeting) -> Finding:
-    """In a loop the forward is missing from it; otherwise one of the two passes is one too many."""
+    """In a loop the forward is missing from it; otherwise one of the two passes is one too many, unless only one of them leaves
+    its gradient in place."""
     name = root_text(meeting.trace, meeting.used)
     shown = quoted(name, "the same loss")
-    carrier = Named(meeting).carrier()
     looping = meeting.outside is not None or meeting.same_site
-    moves = bool(meeting.steps_between or meeting.moved) or (
-        meeting.freed is not None and moves_between(meeting.trace, meeting.freed, meeting.used)
-    )
+    moves, adds = _moves(meeting), _adds(meeting)
+    asks = not meeting.same_site and meeting.freed is not None and "grad" in (meeting.freed.kind, meeting.used.kind)
     again = remedy(
         "recompute",
         f"compute {shown} again before {'every' if looping or moves else 'the second'} backward",
         "Each backward needs a forward of its own: the parameters have changed, and so must the loss."
-        if looping or moves
+        if moves or (looping and not adds)
+        else "In every iteration a new loss; if one loss is meant, take its backward out of the loop."
+        if looping
         else "A second pass needs a forward of its own.",
         target=name,
         place=meeting.entry.place,
     )
-    if looping or moves:
+    once = remedy(
+        "other",
+        "remove one of the two backward calls",
+        "The gradients are there after the first pass; a second one over the same loss would count them twice.",
+        target=name,
+        place=meeting.used.place,
+    )
+    message = f"{shown} goes through backward a second time: an earlier call has done it already."
+    if asks and not moves:
+        keep = remedy(
+            "retain-graph",
+            "keep the graph in the first of the two calls, or read what backward leaves in `.grad`",
+            "Only one of the two adds to `.grad`, and no parameter changes between them: the gradients stay what they are.",
+            target=name,
+            place=meeting.freed.place if meeting.freed is not None else None,
+        )
+        remedies = [keep, again]
+    elif asks:
+        early = remedy(
+            "other",
+            "take the gradient before the step: behind backward it is in `.grad`",
+            "What is asked for is the gradient of this loss, and the step has moved what it was computed with.",
+            target=name,
+            place=meeting.used.place,
+        )
+        remedies = [early, again]
+    elif looping or moves:
         message = (
             f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
         )
         remedies = [again]
     else:
-        message = f"{shown} goes through backward a second time: an earlier call has done it already."
-        remedies = [
-            remedy(
-                "other",
-                "remove one of the two backward calls",
-                "The gradients are there after the first pass; a second one over the same loss would count them twice.",
-                target=name,
-                place=meeting.used.place,
-            ),
-            again,
-        ]
-    return about_meeting(CODE, "repeated-backward", meeting, message, carrier, remedies, looping=looping)
+        remedies = [once] if adds else [once, again]
+    return about_meeting(
+        CODE,
+        "repeated-backward",
+        meeting,
+        message,
+        Named(meeting).carrier(),
+        remedies,
+        looping=looping,
+        moves=moves,
+        adds=adds,
+        asks=asks,
+        closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),
+    )
+
+
+def _moves(meeting: Meeting) -> bool:
+    """Whether parameters moved between the two passes. A step that is under way has moved none between two calls in its closure."""
+    freed, used = meeting.freed, meeting.used
+    if (
+        freed is not None
+        and not meeting.same_site
+        and any({freed.when, used.when} <= set(s.passes) for s in meeting.trace.steps)
+    ):
+        return any(k in freed.versions and freed.versions[k] != v for k, v in used.versions.items())
+    return bool(meeting.steps_between or meeting.moved) or (
+        freed is not None and moves_between(meeting.trace, freed, used)
+    )
+
+
+def _adds(meeting: Meeting) -> bool:
+    """Whether the second pass adds to gradients that the first one has left."""
+    freed, used = meeting.freed, meeting.used
+    if freed is None or "grad" in (freed.kind, used.kind):
+        return False
+    return not any(
+        freed.when < c.when <= used.when and (c.leaves is None or set(c.leaves) & meeting.leaves)
+        for c in meeting.trace.clears
+    )

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..record import Pass
 from .facts.flow import flows_into, is_term_of
 from .facts.kept import added_to, keeping_function, kept_once
 from .facts.meeting import Meeting
+from .facts.operations import adds
 from .facts.steps import steps_in_loop
 
 __all__ = ["ROWS", "Row", "decide", "why"]
@@ -34,10 +36,19 @@ def _taken_without_graph(m: Meeting) -> bool:
     freed = m.freed
     if freed is None or freed.kind != "grad" or freed.create:
         return False
-    # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss.
+    # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss, or the
+    # loss is that of the parameters one step on.
     if freed.inputs is not None and set(freed.inputs) & m.trained:
-        return is_term_of(m.trace, freed, m.used)
+        return is_term_of(m.trace, freed, m.used) or _steps_inside(m, freed)
     return flows_into(m.trace, freed, m.used)
+
+
+def _steps_inside(m: Meeting, taken: Pass) -> bool:
+    """Whether the failing loss is computed from all that a gradient was taken of, each with a constant added to it since: an
+    inner step, as meta-learning has it."""
+    made = (n for n in m.walked.values() if taken.number is not None and n.number >= taken.number and adds(n))
+    moved = {n.parents[0] for n in made if n.parents is not None and len(n.parents) == 1}
+    return bool(taken.inputs) and set(taken.inputs or ()) <= moved
 
 
 def _piled_up(m: Meeting) -> bool:
@@ -85,7 +96,7 @@ def _built_once(m: Meeting) -> bool:
 
 
 def _as_data(m: Meeting) -> bool:
-    return _built_once(m) and m.is_data and (m.store is not None or _memo(m))
+    return _built_once(m) and bool(m.through) and m.is_data and (m.store is not None or _memo(m))
 
 
 def _foreign(m: Meeting) -> bool:
@@ -101,7 +112,7 @@ ROWS = (
     Row(
         2,
         "missing-create-graph",
-        "a gradient of what nobody trains was taken without a graph, and is part of the loss",
+        "a gradient of what nobody trains, or an inner step's, was taken without a graph, and is part of the loss",
         _taken_without_graph,
     ),
     Row(3, "repeated-backward", "nothing new since, and the same root", lambda m: m.same_loss),

@@ -84,6 +84,7 @@ from .facts.names import Named
 CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
 REMEDIES = ("combine-losses", "retain-graph", "reorder", "recompute")
+MESSAGES = ("compiled with non-empty donated buffers",)
 TRIED = ("combine-losses", "recompute", "retain-graph")
 INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep its saved tensors meanwhile."
 
@@ -96,8 +97,9 @@ def explain(meeting: Meeting) -> Finding:
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")
     pair = f"`{other}` and `{mine}`" if mine and other and mine != other else "two losses"
     message = f"{shared} is shared by {pair}: the first backward freed it before the second one came."
-    # Whoever takes a gradient by `grad` wants it by itself: the gradient of a sum would not do.
-    apart = "grad" in (meeting.used.kind, meeting.freed.kind if meeting.freed is not None else "")
+    # Whoever takes a gradient by `grad`, or clears that of the first loss before the second one's pass, wants it by itself: the
+    # gradient of a sum would not do.
+    apart = "grad" in (meeting.used.kind, meeting.freed.kind if meeting.freed is not None else "") or meeting.cleared
     together = remedy(
         "combine-losses",
         "send the losses through together: add them up, or pass both to torch.autograd.backward",

@@ -218,4 +218,5 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
         freed=freed.place if freed else None,
         used=used.place,
         evidence=evidence,
+        built_stack=[place_of(p) for p in entry.stack],
     )

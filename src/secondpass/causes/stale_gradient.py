@@ -96,7 +96,8 @@ def diagnose(trace: Trace) -> list[Finding]:
 def _explain(trace: Trace, steps: list[Step]) -> Finding:
     step = steps[0]
     name = quoted(step.optimizer, "the optimizer")
-    before = [p for p in trace.passes if p.when < step.when]
+    given = {when for gradient in step.used.values() for when in gradient or ()}
+    before = [p for p in trace.passes if p.when < step.when and (p.when in given or not given)]
     message = f"{name} steps again on the same gradient, although its parameters moved with the step before."
     remedies = [
         remedy(
@@ -114,12 +115,18 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
             place=step.place,
         ),
     ]
-    if before and _in_one_loop(trace, before[-1], step):
+    if before and (_others_went_on(trace, step) or _in_one_loop(trace, before[-1], step)):
         remedies.reverse()  # there is a pass in every turn but some: what is missing there is no pass
     freed = before[-1].place if before else None
     times = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     evidence = [{"what": "note", "text": f"{times} without a pass since the step before"}]
     return warning(CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence)
+
+
+def _others_went_on(trace: Trace, step: Step) -> bool:
+    """Whether passes for others came between a step and the one before it by the same optimizer: it was not its turn."""
+    earlier = [s.when for s in trace.steps if s.when < step.when and s.optimizer == step.optimizer]
+    return bool(earlier) and any(max(earlier) < p.when < step.when for p in trace.passes)
 
 
 def _in_one_loop(trace: Trace, before: Pass, step: Step) -> bool:

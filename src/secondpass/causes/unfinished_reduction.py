@@ -95,6 +95,18 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(trace, f, f.parallel) for f in refused if f.parallel is not None]
 
 
+_SAME_BRANCH = remedy(
+    "other",
+    "take the same branch on every rank, or compute both and let the loss use the other one times zero",
+    "Then every parameter has a gradient in every pass, on every rank.",
+)
+_SEARCH = remedy(
+    "other",
+    "give DistributedDataParallel find_unused_parameters=True",
+    "Right where the parameters in use change between iterations or ranks on purpose.",
+)
+
+
 def merge(findings: dict[int, Finding]) -> Finding:
     """Ranks that wait for different parameters have taken different branches."""
     first = findings[min(findings)]
@@ -103,7 +115,8 @@ def merge(findings: dict[int, Finding]) -> Finding:
         return first
     each = "; ".join(f"rank {rank} for {listed(list(names))}" for rank, names in list(waiting.items())[:_SHOWN])
     text = f"the ranks took different branches: each waits for other parameters, {each}"
-    return replace(first, evidence=(*first.evidence, {"what": "waiting", "text": text, "waiting": waiting}))
+    evidence = (*first.evidence, {"what": "waiting", "text": text, "waiting": waiting})
+    return replace(first, evidence=evidence, remedies=(_SAME_BRANCH, _SEARCH))
 
 
 def _explain(trace: Trace, failure: Failure, index: int) -> Finding:
@@ -137,7 +150,7 @@ def _explain(trace: Trace, failure: Failure, index: int) -> Finding:
         built=forward.place if forward is not None else None,
         used=last.place if last is not None else None,
         evidence=tuple(pass_evidence(trace, failure.when, {last.when: "left open"} if last is not None else {})),
-        remedies=tuple(_remedies(model, which, unused, before, module)),
+        remedies=tuple(_remedies(model, which, unused, before, root_text(trace, last))),
         sure=bool(waiting),
         facts={
             "waiting": [names[k] for k in waiting],
@@ -173,25 +186,22 @@ def _had_before(trace: Trace, index: int, waiting: tuple[int, ...], last: Pass |
     return bool(waiting) and any(set(waiting) & set(p.reduced.get(index, ())) for p in earlier)
 
 
-def _remedies(model: str, which: str, unused: list[str], before: bool, module: Parallel) -> list[Remedy]:
+def _remedies(model: str, which: str, unused: list[str], before: bool, root: str) -> list[Remedy]:
     found = []
     if unused:
+        by_hand = " (times zero where it does not count)"
+        if root.isidentifier() and unused[0].isidentifier():
+            by_hand = f", times zero where it does not count: `{root} = {root} + 0 * {unused[0]}.sum()`"
         found.append(
             remedy(
                 "keep-history",
-                f"let the loss use {quoted(unused[0], 'that output')} (times zero where it does not count)",
+                f"let the loss use {quoted(unused[0], 'that output')}{by_hand}",
                 "Then every parameter has a gradient in every pass, on every rank.",
                 target=unused[0],
             )
         )
     if before:
-        found.append(
-            remedy(
-                "other",
-                f"give {model} find_unused_parameters=True",
-                "Right where the parameters in use change between iterations or ranks on purpose.",
-            )
-        )
+        found.append(replace(_SEARCH, title=_SEARCH.title.replace("DistributedDataParallel", model)))
     else:
         found.append(
             remedy(

@@ -83,7 +83,7 @@ from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
 from ._finding import quoted, remedy, warning
 from .facts.lines import sources_of
-from .facts.unused import Branches, CutOff, behind, never_read, since
+from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -101,18 +101,19 @@ def diagnose(trace: Trace) -> list[Finding]:
     found = []
     for owner in trace.owners:
         if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
-            found.append(_left(trace, owner, now))
+            found.append(_replaced(trace, owner, now, while_it_ran=True))
             continue
         # Those that a pass reached had a gradient that was cleared again: another cause.
         bare = set(owner.bare or ()) - _reached(trace, owner.first)
         if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
             continue
-        strangers = _strangers(trace)
         orphans = trace.held is not None and bare - trace.held
-        if orphans and strangers:
-            found.append(_replaced(trace, owner, strangers))
-        elif strangers and bare == set(owner.leaves) and len(trace.owners) == 1:
-            found.append(_another(trace, owner, strangers))
+        # What the passes before its steps reach, of several optimizers: another network of the program may well have none.
+        near = _strangers(trace) if len(trace.owners) == 1 else [n for n in _strangers(trace, owner) if "." in n]
+        if orphans and near:
+            found.append(_replaced(trace, owner, near))
+        elif near and bare == set(owner.leaves):
+            found.append(_another(trace, owner, near))
         elif bare == set(owner.leaves):
             found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in bare if n in trace.nodes]))
         else:
@@ -125,12 +126,15 @@ def _reached(trace: Trace, since: int | None = None) -> set[int]:
     return {n for p in trace.passes if p.when >= (since or 0) for n in p.walked or () if n < 0}
 
 
-def _strangers(trace: Trace) -> list[str]:
-    """Parameters that passes reach and that belong to no optimizer."""
+def _strangers(trace: Trace, owner: Owner | None = None) -> list[str]:
+    """Parameters that passes reach (those right before the steps of one optimizer) and that belong to no optimizer."""
     owned = {n for o in trace.owners for n in o.leaves}
-    return sorted(
-        trace.nodes[n].leaf or "" for n in _reached(trace) - owned if n in trace.nodes and trace.nodes[n].leaf
-    )
+    reached = _reached(trace)
+    if owner is not None:
+        ends = [(s.when, s.leaves == owner.leaves) for s in trace.steps]
+        next_step = {p.when: next((mine for when, mine in ends if when > p.when), False) for p in trace.passes}
+        reached = {n for p in trace.passes if next_step[p.when] for n in p.walked or () if n < 0}
+    return sorted(trace.nodes[n].leaf or "" for n in reached - owned if n in trace.nodes and trace.nodes[n].leaf)
 
 
 def _prefix(names: list[str]) -> str:
@@ -139,23 +143,26 @@ def _prefix(names: list[str]) -> str:
     return ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _replaced(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
+def _replaced(trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bool = False) -> Finding:
+    """A network took another's place after its optimizer was made, or after it had trained (`while_it_ran`)."""
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
     place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
-    message = (
-        f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: "
-        f"it was replaced after {made} was made."
-    )
-    remedies = [
-        remedy(
-            "reorder",
-            f"make {made} after `{name}` has its final value",
-            "An optimizer keeps the parameters it was given; those that come later are never updated.",
-            target=owner.name,
-            place=place,
+    if while_it_ran:
+        message = (
+            f"`{name}` was replaced while {made} went on with the parameters of the old one: "
+            "the last steps moved nothing that is still in use."
         )
-    ]
+        kind = "other"
+        title = f"make a new optimizer where `{name}` is replaced, or load the new weights into the old `{name}`"
+    else:
+        message = (
+            f"`{name}` gets gradients but is not in {made}, which still holds parameters that nothing uses any more: "
+            f"it was replaced after {made} was made."
+        )
+        kind, title = "reorder", f"make {made} after `{name}` has its final value"
+    why = "An optimizer keeps the parameters it was given; those that come later are never updated."
+    remedies = [remedy(kind, title, why, target=owner.name, place=place)]
     return warning(
         CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers
     )
@@ -171,32 +178,11 @@ def _named_alike(trace: Trace, owner: Owner) -> list[str]:
     return [name for name in _strangers(trace) if name in left]
 
 
-def _left(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
-    """A network that was trained and then replaced while its optimizer went on."""
-    name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
-    place = _placed(trace, owner, name)
-    made = quoted(owner.name, "the optimizer")
-    message = (
-        f"`{name}` was replaced while {made} went on with the parameters of the old one: "
-        "the last steps moved nothing that is still in use."
-    )
-    remedies = [
-        remedy(
-            "other",
-            f"make a new optimizer where `{name}` is replaced, or load the new weights into the old `{name}`",
-            "An optimizer keeps the parameters it was given; those that come later are never updated.",
-            target=owner.name,
-            place=place,
-        )
-    ]
-    return warning(
-        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers
-    )
-
-
 def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     """What the passes reach is one network, what the optimizer was given is another: a copy, or the original of one."""
     name, held = _prefix(strangers), _prefix([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
+    if name and name == held:
+        return _replaced(trace, owner, strangers)  # the name was given to another one
     place = _placed(trace, owner)
     made = quoted(owner.name, "the optimizer")
     message = (
@@ -220,11 +206,13 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     name = _prefix([n for n in names if n]) if any(names) else ""
     shown = quoted(name, "its parameters")
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
-    cut = Branches(trace, owner).cut_off(name) if name else None
+    branches = Branches(trace, owner)
+    cut = branches.cut_off(name) if name else None
+    lost = branches.unused(name, set(owner.leaves)) if cut is not None else None
     remedies = [
         remedy(
             "keep-history",
-            f"let the loss reach {shown}",
+            f"let the loss reach {shown}{_left_out(lost)}",
             "Without a gradient a step changes nothing.",
             target=name,
             place=cut.place if cut is not None else None,
@@ -233,7 +221,9 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     carrier = Carrier(name, "local") if name else None
     place = cut.place if cut is not None else _placed(trace, owner)
     kind = cut.kind if cut is not None else ""
-    finding = warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind)
+    finding = warning(
+        CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind, forgotten=lost is not None
+    )
     return replace(finding, built=cut.place if cut is not None else None)
 
 
@@ -255,12 +245,17 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
         inside = {n for n in bare if n in trace.nodes and _is_below(trace.nodes[n].leaf or "", name)}
         if inside & set(owner.kept_alike or ()):
             continue  # a copy of another network: it is not to be trained
+        single = trace.nodes[min(inside)].leaf if len(inside) == 1 else None
+        shown = single or name  # one parameter goes by its own name
         cut, finding = branches.cut_off(name), None
         if cut is None and name.rpartition(".")[0] not in trace.libraries:
-            finding = _branch(branches, owner, name, inside) or _idle(trace, owner, name)
+            finding = _branch(branches, owner, name, shown, inside) or _idle(trace, owner, name)
             cut = _cut_behind(trace, inside, since(trace, owner)) if finding is None else None
-        if cut is not None:
-            finding = _cut(owner, name, cut)
+        if cut is not None and cut.kind == "detach":
+            # As an advantage takes a value: the loss that trains it is another one.
+            finding = _branch(branches, owner, name, shown, inside, compared=True)
+        if cut is not None and finding is None:
+            finding = _cut(owner, name, shown, cut, branches.unused(name, inside))
         # Otherwise it is never run, or cut where the source does not show it: it may be meant so.
         if finding is not None and not any(f.failed == finding.failed for f in found):
             found.append(finding)
@@ -279,20 +274,43 @@ def _is_below(leaf: str, name: str) -> bool:
     return leaf == name or leaf.startswith(name + ".")
 
 
-def _cut(owner: Owner, name: str, cut: CutOff) -> Finding:
-    how = "it runs where gradients are switched off" if cut.kind == "no_grad" else "its output is cut off"
-    message = f"`{name}` is in {quoted(owner.name, 'the optimizer')} and runs in the forward, but never gets a gradient: {how}."
+def _left_out(lost: Unused | None) -> str:
+    """A loss that would reach it, and that no pass takes."""
+    return f" (`{lost.name}` would, and no backward goes through it)" if lost is not None and lost.name else ""
+
+
+def _in_forward(owner: Owner, name: str, shown: str, why: str) -> str:
+    made, runs = quoted(owner.name, "the optimizer"), "runs" if shown == name else "is used"
+    return f"`{shown}` is in {made} and {runs} in the forward, but never gets a gradient: {why}."
+
+
+def _cut(owner: Owner, name: str, shown: str, cut: CutOff, lost: Unused | None) -> Finding:
+    """:param lost: a loss that is computed with it and that no pass takes: then the cut may be meant"""
+    if shown != name:
+        how = "that is where gradients are switched off" if cut.kind == "no_grad" else "its history is cut off there"
+    else:
+        how = "it runs where gradients are switched off" if cut.kind == "no_grad" else "its output is cut off"
+    message = _in_forward(owner, name, shown, how)
     remedies = [
         remedy(
             "keep-history",
-            f"let gradients flow back into `{name}`, or take it out of the optimizer",
+            f"let gradients flow back into `{shown}`{_left_out(lost)}, or take it out of the optimizer",
             "Without a gradient a step changes nothing.",
             target=name,
             place=cut.place,
         )
     ]
-    carrier = Carrier(name, "attribute")
-    finding = warning(CODE, "unreached-parameter", message, cut.place, remedies, carrier=carrier, cut=cut.kind)
+    carrier = Carrier(shown, "attribute")
+    finding = warning(
+        CODE,
+        "unreached-parameter",
+        message,
+        cut.place,
+        remedies,
+        carrier=carrier,
+        cut=cut.kind,
+        forgotten=lost is not None,
+    )
     return replace(finding, built=cut.place)
 
 
@@ -308,28 +326,38 @@ def _idle(trace: Trace, owner: Owner, name: str) -> Finding | None:
     return warning(CODE, "unreached-parameter", message, place, [use], carrier=Carrier(name, "attribute"))
 
 
-def _branch(branches: Branches, owner: Owner, name: str, leaves: set[int]) -> Finding | None:
+def _branch(
+    branches: Branches, owner: Owner, name: str, shown: str, leaves: set[int], *, compared: bool = False
+) -> Finding | None:
     """A module that runs, and whose output no loss uses."""
-    found = branches.unused(name, leaves)
+    found = branches.unused(name, leaves, compared=compared)
     if found is None:
         return None
     made = quoted(owner.name, "the optimizer")
     through = (
         f"`{found.name}`, which is computed with it, is in no loss" if found.name else "no loss uses what it computes"
     )
-    message = f"`{name}` is in {made} and runs in the forward, but never gets a gradient: {through}."
+    message = _in_forward(owner, name, shown, through)
     place = found.root or found.built
     remedies = [
         remedy(
             "keep-history",
-            f"add what `{name}` computes to the loss, or take it out of {made}",
+            f"add what {'is computed with ' * (shown != name)}`{shown}`{' computes' * (shown == name)} to the loss, or take it out "
+            f"of {made}",
             "Without a gradient a step changes nothing.",
             target=name,
             place=place,
         )
     ]
     finding = warning(
-        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), branch=found.name
+        CODE,
+        "unreached-parameter",
+        message,
+        place,
+        remedies,
+        carrier=Carrier(shown, "attribute"),
+        branch=found.name,
+        forgotten=True,
     )
     return replace(finding, built=found.built)
 
@@ -337,12 +365,12 @@ def _branch(branches: Branches, owner: Owner, name: str, leaves: set[int]) -> Fi
 def _placed(trace: Trace, owner: Owner, name: str = "") -> Place | None:
     """Where a module, or what it is a part of, was last assigned; else where its optimizer was made, or steps."""
     parts = name.split(".")
-    for k in range(len(parts), 0, -1):
-        place = _assigned_at(trace, ".".join(parts[:k]))
-        if place is not None:
-            return place
     steps = [s.place for s in trace.steps if s.leaves == owner.leaves and s.place is not None]
     near = steps[-1].function if steps else ""
+    for k in range(len(parts), 0, -1):
+        place = _assigned_at(trace, ".".join(parts[:k]), owner.place.function if owner.place is not None else near)
+        if place is not None:
+            return place
     return _assigned_at(trace, owner.name, near) or owner.place or (steps[-1] if steps else None)
 
 

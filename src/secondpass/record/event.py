@@ -23,24 +23,9 @@ from .path import Path
 from .place import Place
 
 __all__ = [
-    "Binding",
-    "Clear",
-    "Cut",
-    "Executed",
-    "Failure",
-    "FailureKind",
-    "Forward",
-    "Gradient",
-    "Holding",
-    "Kept",
-    "Loop",
-    "Pass",
-    "PassKind",
-    "Step",
-    "Stretch",
-    "Switch",
-    "Write",
-]
+    "Binding", "Clear", "Cut", "Executed", "Failure", "FailureKind", "Forward", "Gradient", "Holding", "Kept", "Loop",
+    "Pass", "PassKind", "Step", "Stretch", "Switch", "Write",
+]  # fmt: skip
 
 PassKind = Literal["backward", "grad"]
 Outcome = Literal["ok", "failed"]
@@ -247,7 +232,7 @@ class Binding:
     single: bool | None = None
     """Whether the tensor has one element."""
     terms: tuple[int, ...] = ()
-    """Of a sum, scaled or not: the nodes that it was made of."""
+    """The nodes that it was made of, in one operation; of a sum, scaled or not, all that it is a sum of."""
     leaves: tuple[int, ...] = ()
     """Leaves without a gradient so far that lie behind it, and that the pass it was seen at does not walk to."""
     nodes: int | None = None

@@ -28,5 +28,11 @@ class Place:
             return f"{self.file}, line {self.line}"
         return f"{self.file}:{self.line}" if self.cell is None else f"{self.file}:cell {self.cell}:{self.line}"
 
+    @property
+    def run(self) -> int:
+        """The number of the cell of a running session, by which cells follow each other; 0 for everything else."""
+        number = self.file.removeprefix(CELL).removesuffix("]") if self.file.startswith(CELL) else ""
+        return int(number) if number.isdigit() else 0
+
     def __str__(self) -> str:
         return f"{self.where} in {self.function}" if self.function else self.where

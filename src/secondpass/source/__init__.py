@@ -6,6 +6,7 @@ from .effects import (
     EffectKind,
     base_of,
     clears_gradients,
+    close_long_files,
     cut_of,
     effects,
     is_number,
@@ -13,24 +14,10 @@ from .effects import (
     root_of,
     switches_recording,
 )
-from .reader import Source, assigned, expression, heads, names_in, parsed, reads
+from .reader import Source, assigned, expression, heads, joined, names_in, parsed, reads, uncollected
 
 __all__ = [
-    "Effect",
-    "EffectKind",
-    "Source",
-    "assigned",
-    "base_of",
-    "clears_gradients",
-    "cut_of",
-    "effects",
-    "expression",
-    "heads",
-    "is_number",
-    "names_in",
-    "parsed",
-    "reads",
-    "records_nothing",
-    "root_of",
-    "switches_recording",
-]
+    "Effect", "EffectKind", "Source", "assigned", "base_of", "clears_gradients", "close_long_files", "cut_of",
+    "effects", "expression", "heads", "is_number", "joined", "names_in", "parsed", "reads", "records_nothing",
+    "root_of", "switches_recording", "uncollected",
+]  # fmt: skip

@@ -14,20 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from .reader import heads, parsed
+from .reader import heads, joined, long_files, parsed
 
 __all__ = [
-    "Effect",
-    "EffectKind",
-    "base_of",
-    "clears_gradients",
-    "cut_of",
-    "effects",
-    "is_number",
-    "records_nothing",
-    "root_of",
-    "switches_recording",
-]
+    "Effect", "EffectKind", "base_of", "clears_gradients", "close_long_files", "cut_of", "effects", "is_number",
+    "records_nothing", "root_of", "switches_recording",
+]  # fmt: skip
 
 EffectKind = Literal["cut", "store", "empty", "write", "pass", "step", "clear", "cache", "switch", "freeze"]
 
@@ -83,7 +75,21 @@ def _parts(node: ast.AST) -> list[ast.AST]:
     return heads(node) if isinstance(node, ast.stmt) else [node]
 
 
-def _effects(part: ast.AST) -> Iterator[Effect]:
+@lru_cache(maxsize=4096)  # a statement of a loop is asked about once per iteration
+def _effects(part: ast.AST) -> tuple[Effect, ...]:
+    return tuple(_read(part))
+
+
+def close_long_files() -> None:
+    """A judgement is over: what was parsed of long files for it goes. See NOTE [ Long files ]."""
+    opened = [source for source in long_files() if source.is_open]
+    for source in opened:
+        source.close()
+    if opened:
+        _effects.cache_clear()
+
+
+def _read(part: ast.AST) -> Iterator[Effect]:
     if isinstance(part, ast.AugAssign):
         yield Effect("write", f"{_SIGNS.get(type(part.op), '')}=", part.target, part.value, part)
         if isinstance(part.value, (ast.List, ast.Tuple, ast.ListComp)):
@@ -278,7 +284,7 @@ def clears_gradients(lines: list[str], line: int) -> bool:
     """Whether the statement at a line of a file clears gradients."""
     if not (0 < line <= len(lines)) or "grad" not in "".join(lines[line - 1 : line + 3]):
         return False
-    return _clears("".join(lines), line)
+    return _clears(joined(lines), line)
 
 
 @lru_cache(maxsize=4096)
@@ -302,4 +308,4 @@ def _switches_off(text: str, line: int) -> str:
 def switches_recording(lines: list[str], line: int) -> str:
     """How the statement at a line of a file switches recording off and leaves it so; "" where it does not."""
     text = "".join(lines[line - 1 : line + 3]) if 0 < line <= len(lines) else ""
-    return _switches_off("".join(lines), line) if any(word in text for word in _SWITCHES) else ""
+    return _switches_off(joined(lines), line) if any(word in text for word in _SWITCHES) else ""

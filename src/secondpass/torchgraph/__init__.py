@@ -8,26 +8,7 @@ from .saved import changed, freed, saved_bytes, saved_tensors, storage, written_
 from .slots import Slot, attributes, checkpoint_of, hook_region, region_of, slots
 
 __all__ = [
-    "LEAF",
-    "Leaves",
-    "Slot",
-    "attributes",
-    "changed",
-    "checkpoint_of",
-    "edges",
-    "freed",
-    "hook_region",
-    "is_leaf",
-    "node_of",
-    "order",
-    "region_of",
-    "saved_bytes",
-    "saved_tensors",
-    "slots",
-    "storage",
-    "touchable",
-    "walk",
-    "walk_young",
-    "walked",
-    "written_to",
-]
+    "LEAF", "Leaves", "Slot", "attributes", "changed", "checkpoint_of", "edges", "freed", "hook_region", "is_leaf",
+    "node_of", "order", "region_of", "saved_bytes", "saved_tensors", "slots", "storage", "touchable", "walk",
+    "walk_young", "walked", "written_to",
+]  # fmt: skip

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -25,7 +26,7 @@ from ..record import Path, Way
 from ..torchgraph import freed, saved_bytes, touchable, walk
 from .objects import fields_of, is_foreign, local, neighbours, parts
 
-__all__ = ["Held", "Seen", "Snapshot", "Trail", "look"]
+__all__ = ["Barren", "Held", "Seen", "Snapshot", "Trail", "look"]
 
 _DEPTH = 5
 _BUDGET = 4000
@@ -36,6 +37,7 @@ _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 _SUMS = ("Add", "Sub", "Cat", "Stack", "Lerp")
 _SCALED = (*_SUMS, "Mul", "Div", "Neg", "Rsub")
 _TERMS = 12
+_IN_VAIN, _SELDOM = 3, 16
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
 _HOOKED = 256
 _PLAIN = (int, float, str, bytes, bool, complex, type(None), type, range, slice, ModuleType, torch.dtype, torch.device)
@@ -123,6 +125,25 @@ class Snapshot:
     """Whether everything in reach was looked at: False where the budget ran out."""
 
 
+class Barren:
+    """Kinds of frameworks' objects that lead to nothing of the user's, as far as was seen: a test runner's, say. Those are
+    looked into now and then only."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self._in_vain: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+        """How often running nothing was found in one of them."""
+
+    def begins(self) -> None:
+        self._looks += 1
+
+    def worth(self, kind: type) -> bool:
+        return self._in_vain.get(kind, 0) < _IN_VAIN or self._looks % _SELDOM == 0
+
+    def seen(self, kind: type, found: bool) -> None:
+        self._in_vain[kind] = 0 if found else self._in_vain.get(kind, 0) + 1
+
+
 def look(
     frames: list[FrameType],
     tensors: dict[str, Any] | None = None,
@@ -132,14 +153,17 @@ def look(
     *,
     measure: bool = False,
     alone: bool = True,
+    barren: Barren | None = None,
 ) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
     names of what was looked into, by identity. `hosts` are the frames of frameworks (see `Files.hosts`): what they work on is
     looked into as well, and `is_own` says whether it is of a class of the user's. `measure` counts what is behind sums: a
     running sum is told by its numbers, and what it costs by this. Where other threads make passes too (not `alone`), nothing
-    that nodes have saved is read: the engine may be freeing it at this very moment."""
+    that nodes have saved is read: the engine may be freeing it at this very moment. `barren` learns which objects of frameworks
+    are not worth looking into, and spares them."""
     with torch._C.DisableTorchFunction():
-        return _Look(tensors, is_own or (lambda kind: True), containers, measure, alone).frames(frames, hosts or [])
+        one = _Look(tensors, is_own or (lambda kind: True), containers, measure, alone)
+        return one.frames(frames, hosts or [], barren or Barren())
 
 
 class _Look:
@@ -174,8 +198,9 @@ class _Look:
         self.last: Any = None
         """The node behind the last tensor with history; gone with this object when the look is over."""
 
-    def frames(self, frames: list[FrameType], hosts: list[FrameType]) -> Snapshot:
+    def frames(self, frames: list[FrameType], hosts: list[FrameType], barren: Barren) -> Snapshot:
         self.hosted = bool(hosts)
+        barren.begins()
         modules: list[dict[str, Any]] = []
         for frame in frames:
             self.frame(frame)
@@ -187,18 +212,25 @@ class _Look:
         for direct in (True, False):
             for names in modules:
                 for name, value in list(names.items()):
-                    if not name.startswith("__") and issubclass(type(value), _DIRECT) is direct:
-                        self.value(Trail(name, "global", _type(value)), value, 1)
+                    if _is_bare(value) or name.startswith("__") or issubclass(type(value), _DIRECT) is not direct:
+                        continue
+                    self.value(Trail(name, "global", _type(value)), value, 1)
             for value in objects:
                 # What is of a class of the user's goes by the name that it has there; what a framework made, by its kind.
-                if self.is_own(type(value)) is direct:
+                if self.is_own(type(value)) is direct and (direct or barren.worth(type(value))):
                     self.hosting = not direct
                     self.selves.add(type(value))
+                    before = self.found()
                     self.value(Trail("self" if direct else _type(value).lower(), "global", _type(value)), value, 1)
+                    barren.seen(type(value), self.found() > before)
         self.hosting = False
         self.hooks()
         self.shot.whole = self.left > 0
         return self.shot
+
+    def found(self) -> int:
+        """How much was found so far."""
+        return len(self.shot.names) + len(self.shot.modules) + len(self.shot.optimizers)
 
     def hooks(self) -> None:
         """What hooks hold goes by the names that others have for it; so they come last."""
@@ -310,7 +342,7 @@ class _Look:
             _is_single(value),
         )
         self.shot.names.append(seen)
-        if self.measure and seen.terms:
+        if self.measure and node.name().startswith(_SCALED):
             graph = walk([node], min(_WALK, touchable() // 4))
             if graph is not None:
                 seen.nodes, seen.bytes = len(graph), saved_bytes(graph)
@@ -387,9 +419,8 @@ class _Look:
 
 
 def _summed(node: Any) -> tuple[int, ...]:
-    """Numbers of the nodes that a value is a sum of, scaled or not: `mean = 0.9 * mean + 0.1 * x` is made of `mean`."""
-    if not node.name().startswith(_SCALED):
-        return ()
+    """Numbers of the nodes that a value was made of in one operation (`best = minimum(best, x)`), and of those that it is a sum
+    of, scaled or not: `mean = 0.9 * mean + 0.1 * x` is made of `mean`."""
     found: list[int] = []
     todo = [node]
     while todo and len(found) < _TERMS:
@@ -422,6 +453,14 @@ def _is_single(value: torch.Tensor) -> bool:
         return value.numel() == 1
     except RuntimeError:  # a size that only a run would tell
         return False
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether nothing can be held by a value: most names of a module are those of numbers, classes and functions."""
+    kind = type(value)
+    if kind is FunctionType:
+        return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__ or value.__dict__)
+    return kind is BuiltinFunctionType or issubclass(kind, _PLAIN)
 
 
 def _is_simple(key: Any) -> bool:

@@ -64,7 +64,11 @@ class Graph:
         self.tensors: dict[str, torch.Tensor] = {}
         files = watcher.files
         self.shot: Snapshot = look(
-            failed.frames or files.frames(failed.frame), self.tensors, files.hosts(failed.frame), files.is_own
+            failed.frames or files.frames(failed.frame),
+            self.tensors,
+            files.hosts(failed.frame),
+            files.is_own,
+            barren=watcher.looks.barren,
         )
         self.roots = edges(failed.outputs)
         self.nodes = walk_young(self.roots, touchable())
@@ -75,7 +79,12 @@ class Graph:
         self.saved: str | None = None
         self.data: torch.Tensor | None = None
         self._revive()
-        self.freed: dict[Any, bool | None] = {n: self._was_freed(n) for n in self.nodes}
+        earlier = [
+            n
+            for n in reversed(watcher.ledger.pass_notes())
+            if n is not failed.note and not n.retain and n.outcome == "ok" and n.when < failed.note.when
+        ]
+        self.freed: dict[Any, bool | None] = {n: self._was_freed(n, earlier) for n in self.nodes}
         if failed.kind in ("backward-twice", "freed-access", "donated"):
             self._find_freed()
         elif failed.kind == "inplace":
@@ -115,18 +124,14 @@ class Graph:
                 continue
             note.walked = frozenset(numbers[n] for n in walked(graph, inputs))
 
-    def _was_freed(self, node: Any) -> bool | None:
-        """Whether a node was freed before this pass. The failing pass itself frees nodes before it fails."""
+    def _was_freed(self, node: Any, earlier: list[PassNote]) -> bool | None:
+        """Whether a node was freed before this pass (by one of the `earlier`, newest first, that freed what they walked). The
+        failing pass itself frees nodes before it fails."""
         if is_leaf(node):
             return None
         number = self.number[node]
-        earlier = [
-            n
-            for n in self.watcher.ledger.pass_notes()
-            if n is not self.failed.note and not n.retain and n.outcome == "ok" and n.when < self.failed.note.when
-        ]
         unknown = False
-        for note in reversed(earlier):
+        for note in earlier:
             if number < 1 << 41 and note.entry <= number and note.thread == self.failed.note.thread:
                 break  # built after that pass began, and so after all the passes before it
             if note.walked is None:

@@ -10,10 +10,11 @@ import sys
 import sysconfig
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..record import Place
 from ..record.place import CELL
+from ..source import joined
 
 __all__ = ["Files", "pairs_of"]
 
@@ -80,8 +81,8 @@ class Files:
         """A file as places name it: relative to the working directory where it lies below it; a cell by its number."""
         cell = _cell(file)
         if cell is not None:
-            shown = f"{CELL}{cell}]"
-            if shown not in self._cells:
+            shown, file = f"{CELL}{cell.number}]", cell.file
+            if self._cells.get(shown) != file:
                 self._cells[shown] = file
                 # Renderers find it by this name, wherever they show a place.
                 lines = linecache.getlines(file)
@@ -92,11 +93,19 @@ class Files:
         full = os.path.abspath(file)
         return full.removeprefix(self._cwd)
 
+    def cells(self) -> set[str]:
+        """Every cell that a running IPython has compiled: a name may come from one that no pass was made in."""
+        return {self.show(file) for file in list(_compiled()[1])}
+
     def lines(self, shown: str) -> list[str]:
         """The text of a file that places name; the program may have changed its working directory since."""
         if shown in self._cells:
             return linecache.getlines(self._cells[shown])
         return linecache.getlines(shown if shown.startswith("<") else os.path.join(self._cwd, shown))
+
+    def text(self, shown: str) -> str:
+        """The same in one piece."""
+        return joined(self.lines(shown))
 
     def frames(self, frame: FrameType | None) -> list[FrameType]:
         """The user's frames of a stack, innermost first."""
@@ -172,22 +181,40 @@ class Files:
         """A call site as places; one that was read off a traceback comes as (file, line, function)."""
         if key and isinstance(key[0], tuple):
             return tuple(Place(self.show(f), line, name.replace("<locals>.", "")) for f, line, name in key)
-        return tuple(
-            Place(self.show(c.code.co_filename), _line(c.code, at), c.code.co_qualname.replace("<locals>.", ""))
-            for c, at in zip(key[::2], key[1::2], strict=True)
-        )
+        return tuple([self._place(c, at) for c, at in zip(key[::2], key[1::2], strict=True)])
+
+    def _place(self, known: _Code, at: int) -> Place:
+        place = known.places.get(at)
+        if place is None:
+            code = known.code
+            place = Place(self.show(code.co_filename), _line(code, at), code.co_qualname.replace("<locals>.", ""))
+            if not self._cells:  # the name of a cell comes to stand for what it has become
+                known.places[at] = place
+        return place
 
 
-def _cell(file: str) -> int | None:
-    """The number of the cell that a running IPython has compiled under a name."""
+class _Cell(NamedTuple):
+    number: int
+    file: str
+    """What a place in it is read from."""
+
+
+def _compiled() -> tuple[Any, dict[str, int]]:
+    """IPython, where it is running, and the number of each cell by the name that it was compiled under."""
     shell = sys.modules.get("IPython.core.getipython")
     running = shell.get_ipython() if shell is not None else None
     known = getattr(getattr(running, "compile", None), "_filename_map", None)
-    found = known.get(file) if isinstance(known, dict) else None
-    if found is None and running is not None:
-        match = re.match(r"<ipython-input-(\d+)-", file)
-        found = int(match[1]) if match else None
-    return found if isinstance(found, int) else None
+    return running, known if isinstance(known, dict) else {}
+
+
+def _cell(file: str) -> _Cell | None:
+    """The cell that a running IPython has compiled under a name."""
+    running, known = _compiled()
+    if isinstance(number := known.get(file), int):
+        # A magic that runs the rest of its cell compiles twice under one number: the call of the magic, then the user's lines.
+        return _Cell(number, next(f for f, n in reversed(known.items()) if n == number))
+    match = re.match(r"<ipython-input-(\d+)-", file) if running is not None else None
+    return _Cell(int(match[1]), file) if match else None
 
 
 def pairs_of(key: tuple[Any, ...]) -> list[tuple[Any, int]]:
@@ -198,10 +225,12 @@ def pairs_of(key: tuple[Any, ...]) -> list[tuple[Any, int]]:
 class _Code:
     """A code object and whose it is. It holds the code, so that no other can come to have the same identity."""
 
-    __slots__ = ("code", "mine")
+    __slots__ = ("code", "mine", "places")
 
     def __init__(self, code: CodeType, mine: bool) -> None:
         self.code, self.mine = code, mine
+        self.places: dict[int, Place] = {}
+        """Those of some of its instructions."""
 
 
 def _line(code: CodeType, instruction: int) -> int:

@@ -119,6 +119,8 @@ class Ledger:
         """Where a call site is, while functions may be given other code (see `mark_running`)."""
         self.pass_sites: dict[tuple[Any, ...], Site] = {}
         self.step_sites: dict[tuple[Any, ...], Site] = {}
+        self._at_place: dict[tuple[Any, ...], list[Site]] = {}
+        """The sites of passes, and of steps, by how many frames they have and where the innermost is."""
 
     @property
     def clock(self) -> int:
@@ -150,7 +152,8 @@ class Ledger:
         if entry is None:
             if len(sites) > 10_000:
                 sites.clear()
-            entry = sites[key] = self._like(key, sites) or Site(key)
+                self._at_place.clear()
+            entry = sites[key] = self._like(key, sites is self.pass_sites) or Site(key)
         entry.count += 1
         if sites is self.pass_sites:
             self._passes += 1
@@ -158,13 +161,17 @@ class Ledger:
             self._steps += 1
         return entry
 
-    def _like(self, key: tuple[Any, ...], sites: dict[tuple[Any, ...], Site]) -> Site | None:
+    def _like(self, key: tuple[Any, ...], passes: bool) -> Site | None:
         """The site of a call whose function was given marks meanwhile: the same place in other code."""
-        if self.places is None or not sites:
+        if self.places is None:
             return None
-        here = self.places(key)
-        alike = ((k, s) for k, s in list(sites.items()) if k[::2] != key[::2] and len(k) == len(key))
-        return next((s for k, s in alike if self.places(k) == here), None)
+        here = self._at_place.setdefault((passes, len(key), self.places(key[:2])), [])
+        alike = [s for s in here if s.key[::2] != key[::2]]
+        places = self.places(key) if alike else None
+        like = next((s for s in alike if self.places(s.key) == places), None)
+        if like is None:
+            here.append(Site(key))
+        return like or here[-1]
 
     @property
     def settled(self) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..source import uncollected
 from .log import END, ENTER, ENTRY, LOOP, MARK, STATEMENT, Log, Statement
 
 __all__ = ["Finder", "compile_marked"]
@@ -26,17 +27,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # (`compile` is torch's: a region is one node, and a graph break in the block that a mark at the end needs would send the
 # whole function back to eager mode.)
 _COMPILED = {
-    "compile",
-    "jit",
-    "njit",
-    "vectorize",
-    "guvectorize",
-    "stencil",
-    "cfunc",
-    "jitclass",
-    "generated_jit",
-    "kernel",
-}
+    "compile", "jit", "njit", "vectorize", "guvectorize", "stencil", "cfunc", "jitclass", "generated_jit", "kernel",
+}  # fmt: skip
 _OUTSIDE = {"site-packages", "dist-packages", ".venv", "venv", "node_modules"}
 
 
@@ -69,20 +61,16 @@ class _Marker:
 
     def module(self, tree: ast.Module) -> None:
         tree.body = self.body(tree.body, head=True)
-        ast.fix_missing_locations(tree)
 
     def mark(self, kind: int, at: ast.AST) -> _Mark:
-        line = getattr(at, "lineno", 1)
-        i = self.log.add(Statement(kind, self.file, line, self.function, self.loops, getattr(at, "col_offset", 0)))
-        if kind in (ENTRY, LOOP):
-            call = _Mark(ast.Call(ast.Name(ENTER, ast.Load()), [ast.Constant(i), ast.Constant(0)], []))
-        else:
-            call = _Mark(ast.Call(ast.Name(MARK, ast.Load()), [ast.Constant(i)], []))
-        for node in ast.walk(call):
-            ast.copy_location(node, at)
-            # One line only: a mark that spanned a whole block would shift what debuggers show.
-            node.end_lineno, node.end_col_offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)  # type: ignore[attr-defined]
-        return call
+        line, column = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
+        i = self.log.add(Statement(kind, self.file, line, self.function, self.loops, column))
+        # One line only: a mark that spanned a whole block would shift what debuggers show.
+        here = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": column}
+        entering = kind in (ENTRY, LOOP)
+        function = ast.Name(ENTER if entering else MARK, ast.Load(), **here)
+        arguments: list[ast.expr] = [ast.Constant(k, None, **here) for k in ((i, 0) if entering else (i,))]
+        return _Mark(ast.Call(function, arguments, [], **here), **here)
 
     def body(self, body: list[ast.stmt], head: bool = False) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -186,7 +174,10 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         try:
-            return compile_marked(self.get_data(self.path), self.path, self._finder.log, self._finder.shown(self.path))
+            with uncollected():
+                return compile_marked(
+                    self.get_data(self.path), self.path, self._finder.log, self._finder.shown(self.path)
+                )
         except Exception:  # whatever is wrong with the file, the plain loader says it as the user knows it
             return super().get_code(fullname)
 

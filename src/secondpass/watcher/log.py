@@ -89,6 +89,8 @@ class Log:
         self.dropped = 0
         self.live = False
         """Whether marks were laid in a program that was already running: some of its frames have none."""
+        self.reading: object = None
+        """How far a timeline has read it."""
         self._ident: Callable[[], int] = threading.get_ident
         self.mark, self.enter = self._markers()
         self.names = {MARK: self.mark, ENTER: self.enter}

@@ -6,37 +6,68 @@ Looking is sampled: the first passes, the first few of every call site, and late
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from ..torchgraph import Leaves, edges, is_leaf, saved_bytes, touchable, walk, walked
+from .bindings import Barren
 from .bindings import look as snapshot
 from .files import Files
 from .gradients import Gradients
 from .ledger import Ledger, PassNote
 from .reducers import Reducers
 
-__all__ = ["Looks"]
+__all__ = ["LookTime", "Looks"]
 
-_FIRST, _PER_SITE, _SHARE = 32, 4, 0.005
+_FIRST, _PER_SITE, _SHARE = 32, 8, 0.005  # of a site so many that what grows in each is seen to grow (facts.collected)
+_SITES, _CROWDED = 100, 0.03
+_SHORT = 8
 _DEEP = 2
 _ASIDES = 8
 _HEADS = 8
 _MEASURED = (4, 8, 16)
+_PROCESSORS = os.cpu_count() or 1
+
+
+class LookTime:
+    """How long looking has taken so far, of how much. Many short watches may share one."""
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self.shared = shared
+        self.spent = 0.0
+        self._began = time.perf_counter()
+        self._began_processor = time.process_time()
+        self._not_before: dict[float, float] = {}
+        """By share: when it is worth asking again how long the program has worked."""
+
+    def within(self, share: float) -> bool:
+        """Whether looking took no more than this share of the program's time: of the clock's where it has several threads, of
+        its own where others have the processor (or it waits)."""
+        now = time.perf_counter()
+        if now < self._not_before.get(share, 0.0) or self.spent >= share * (now - self._began):
+            return False
+        left = self.spent / share - (time.process_time() - self._began_processor)
+        if left > 0:  # asked again when all processors together could have worked for so long
+            self._not_before[share] = now + left / _PROCESSORS
+        return left < 0
 
 
 class Looks:
     """What is seen in the passes that are looked at, written into their notes."""
+
+    barren = Barren()
+    """One for all watches: those of a suite of tests are many, and the test runner is the same for all."""
 
     def __init__(self, files: Files, ledger: Ledger, leaves: Leaves, gradients: Gradients, reducers: Reducers) -> None:
         self.files, self.ledger, self.leaves, self.gradients = files, ledger, leaves, gradients
         self.reducers = reducers
         self.curious = 0
         """How many of the next passes are to be looked at in any case."""
-        self.began = time.perf_counter()
-        self._spent_time = 0.0
+        self.time = LookTime()
+        """What looking has cost."""
         self.libraries: set[str] = set()
         """See `record.Trace`."""
         self._threads: set[int] = set()
@@ -50,10 +81,14 @@ class Looks:
         if self.curious:
             self.curious -= 1
             return True
+        if self.time.shared and self.ledger.passes <= _SHORT:
+            return True  # most tests make no more
         if self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
-            # A program with huge graphs gets fewer looks: never more than a tenth of its time.
-            return self._spent_time < 0.5 or self._spent_time < 0.1 * (time.perf_counter() - self.began)
-        return self._spent_time < _SHARE * (time.perf_counter() - self.began)
+            # A program with huge graphs gets fewer looks: never more than a tenth of its time. Where passes are made in a
+            # hundred places (a suite of tests), the first of each are no beginning of a training.
+            share = 0.1 if len(self.ledger.pass_sites) <= _SITES and not self.time.shared else _CROWDED
+            return self.time.spent < 0.5 or self.time.within(share)
+        return self.time.within(_SHARE)
 
     def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
         began = time.thread_time()  # our own work: on a busy machine the clock goes on while others have the processor
@@ -68,6 +103,7 @@ class Looks:
             self.files.is_own,
             measure=note.iteration in _MEASURED,
             alone=alone,
+            barren=self.barren,
         )
         note.optimizers = {}
         for name, optimizer in note.shot.optimizers:
@@ -106,7 +142,7 @@ class Looks:
                 }
             if note.retain and not note.create and note.iteration <= 2 and alone:
                 note.kept = saved_bytes(graph)
-        self._spent_time += time.thread_time() - began
+        self.time.spent += time.thread_time() - began
 
     def _aside(self, note: PassNote, tensors: dict[str, Any], bare: set[int]) -> None:
         """What lies behind the names in sight that the pass does not walk to."""

@@ -2,7 +2,8 @@
 """Marks in the functions of a program that is already running: lines for `install`, `watch` and the plugins.
 
 `secondpass run` marks files as they are loaded. Here they are loaded already, so the functions that exist are given code
-that was compiled once more from the same file, with marks; what is imported later goes through the loader.
+that was compiled once more from the same file, with marks; what is imported later goes through the loader. A script defines
+its functions after it has called `install`, most often: by the time that it makes an optimizer, it has.
 
 NOTE [ Code is exchanged, and nothing else ]
 1. A function is marked only where its file, compiled as it is, gives the very code that the function has.
@@ -18,14 +19,19 @@ from __future__ import annotations
 
 import builtins
 import gc
+import os
 import sys
 from collections.abc import Iterator
+from functools import wraps
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
+from torch.optim import Optimizer
+
+from ..source import uncollected
 from .files import Files
 from .loader import Finder, compile_marked
 from .log import MARK, Log
@@ -55,6 +61,8 @@ class Live:
         """The functions that were given other code, and their own."""
         self._given: set[CodeType] = set()
         self._finder: Finder | None = None
+        self._init: Any = None
+        """What stands in the place of `Optimizer.__init__` until the first optimizer is made."""
 
     @classmethod
     def begin(cls) -> Live | None:
@@ -72,6 +80,7 @@ class Live:
             self._finder.install(first=False)
             self._tell_dynamo()
             self.mark()
+            self._mark_again_with_the_first_optimizer()
 
     def end(self) -> None:
         """The last watch that ends gives the functions their own code back."""
@@ -79,6 +88,7 @@ class Live:
         if self.watches:
             return
         self.log.mute()
+        self._restore_init()
         if self._finder is not None:
             self._finder.remove()
         if not _compiled():
@@ -87,6 +97,27 @@ class Live:
                 if function is not None and function.__code__ in self._given:
                     function.__code__ = code
         self._plain, self._given = [], set()
+
+    def _mark_again_with_the_first_optimizer(self) -> None:
+        plain = Optimizer.__init__
+
+        @wraps(plain)
+        def made(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            if self._init is made:
+                self._restore_init()
+                try:
+                    self.mark()
+                except Exception:  # then lines are found by name
+                    if os.environ.get("SECONDPASS_DEBUG"):
+                        raise
+            plain(optimizer, *args, **kwargs)
+
+        self._init, Optimizer.__init__ = made, made  # type: ignore[method-assign, assignment]
+
+    def _restore_init(self) -> None:
+        init, self._init = self._init, None
+        if init is not None and vars(Optimizer)["__init__"] is init:
+            Optimizer.__init__ = init.__wrapped__  # type: ignore[method-assign]
 
     def mark(self) -> None:
         """Marks the functions of the user's that there are by now."""
@@ -121,7 +152,8 @@ class Live:
             if len(source) > _SIZE:
                 return {}
             plain = compile(source, str(file), "exec", dont_inherit=True)
-            marked = compile_marked(source, str(file), self.log, str(file.resolve()))
+            with uncollected():
+                marked = compile_marked(source, str(file), self.log, str(file.resolve()))
         except Exception:  # not there, or no Python any more
             return {}
         old, new = list(_functions(plain)), list(_functions(marked))

@@ -98,8 +98,12 @@ def parts(value: Any) -> Iterator[tuple[str, str, Any]]:
             elif not issubclass(type(inner), (type, ModuleType)):
                 yield "call", "...", inner
     elif kind is partial:
-        for inner in (*value.args, *value.keywords.values()):
-            yield "call", "...", inner
+        # What is bound goes by the names that the function has for its arguments.
+        arguments = value.func.__code__.co_varnames if type(value.func) is FunctionType else ()
+        for k, inner in enumerate(value.args):
+            yield ("cell", arguments[k], inner) if k < len(arguments) else ("call", "...", inner)
+        for key, inner in value.keywords.items():
+            yield "cell", key, inner
     elif kind is GeneratorType:
         frame = value.gi_frame
         if frame is not None:

@@ -8,11 +8,13 @@ SECONDPASS_PROOF_LINES    lines to look out for, as `file:line;file:line`: where
 SECONDPASS_PROOF_UNTIL    stop the program, as if it had ended, at the beginning of this pass
 SECONDPASS_PROOF_ENOUGH   `passes:seconds`: stop it when both have been reached
 
+Of several ranks the first one writes them.
+
 Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
 A pass says which parameters lie behind its roots and what its graph is made of (`shape`), a step which parameters had a
-gradient: as `[optimizer, parameter]`, both counted in the order in which the program made them, so that two runs of a program
-name the same things alike.
+gradient and which of them others own as well (and a pass, in `clean`, which optimizers had none): as `[optimizer, parameter]`,
+both counted in the order in which the program made them, so that two runs of a program name the same things alike.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import torch
 from ..torchgraph import Leaves
 from .ledger import PassNote
 from .log import Log
+from .rank import rank
 from .shape import Shapes
 
 __all__ = ["ProofLines"]
@@ -41,7 +44,8 @@ class ProofLines:
     """Writes the lines of one run."""
 
     def __init__(self, log: Log | None, leaves: Leaves, stop: Callable[[], None]) -> None:
-        self.file = open(os.environ["SECONDPASS_PROOF"], "w", buffering=1, encoding="utf-8")  # noqa: SIM115
+        # Processes that the program starts write to the same file: none of them may empty it.
+        self.file = open(os.environ["SECONDPASS_PROOF"], "a", buffering=1, encoding="utf-8")  # noqa: SIM115
         self.log, self.leaves, self.stop = log, leaves, stop
         self.shapes = Shapes()
         self.until = int(os.environ.get("SECONDPASS_PROOF_UNTIL") or 0)
@@ -70,6 +74,9 @@ class ProofLines:
         if self.passes <= _LOOKS:
             roots = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             line["digest"], line["random"] = _digest(roots), _random()
+            if len(roots) == 1 and torch.is_tensor(roots[0]) and roots[0].numel() == 1:
+                line["value"] = float(roots[0].detach().real)
+            line["clean"] = [i for i, o in enumerate(self._optimizers) if not _filled(o)]
             line |= self._shape(note, roots)
         self._write(line)
         late = self.enough and self.passes > self.enough and time.perf_counter() - self.began > self.seconds
@@ -90,7 +97,10 @@ class ProofLines:
             empty = bool(gradients) and len(dense) == len(gradients) and not any(bool(g.any()) for g in dense)
         number = self._numbers.get(id(optimizer), -1)
         had = [] if empty else sorted(gradients)
-        self._write({"what": "step", "number": self.steps, "sums": sums, "optimizer": number, "had": had})
+        others = {id(p) for o in self._optimizers if o is not optimizer for p in _parameters(o)}
+        shared = [i for i, p in enumerate(_parameters(optimizer)) if id(p) in others]
+        line = {"what": "step", "number": self.steps, "sums": sums, "optimizer": number, "had": had, "shared": shared}
+        self._write(line)
 
     def _follow_optimizers(self) -> None:
         """Every optimizer that is made gets the next number. (Nobody else runs in a process that writes these lines.)"""
@@ -125,11 +135,19 @@ class ProofLines:
         self.seen = end
 
     def _write(self, line: dict[str, Any]) -> None:
+        if rank():
+            return
         self.file.write(json.dumps(line) + "\n")
 
 
 def _parameters(optimizer: Any) -> list[torch.Tensor]:
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _filled(optimizer: Any) -> bool:
+    """Whether gradients wait for a step; one of them is looked at."""
+    gradient = next((p.grad for p in _parameters(optimizer) if p.grad is not None), None)
+    return gradient is not None and (gradient.is_sparse or bool(gradient.any()))
 
 
 def _random() -> str:

@@ -32,7 +32,7 @@ from .ledger import Ledger, PassNote, Site, StepNote
 __all__ = ["BITS", "Steady"]
 
 _FAST = 0.03
-_KNOWN = 4
+_KNOWN = 8
 BITS = 12
 _MASK = (1 << BITS) - 1
 _KINDS = 1 << (BITS - 1)

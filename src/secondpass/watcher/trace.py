@@ -28,6 +28,7 @@ from ..record import (
     Trace,
     Write,
 )
+from ..record.place import CELL
 from ..source import clears_gradients, parsed, switches_recording
 from ..torchgraph import is_leaf, saved_tensors
 from .bindings import Snapshot
@@ -64,8 +65,12 @@ class _Builder:
         self.watcher, self.graph = watcher, graph
         self.notes = watcher.ledger.pass_notes()
         self.steps = watcher.ledger.step_notes()
+        self.books = {id(book): k for k, book in enumerate(watcher.gradients.books())}
+        """Which of the owners each book of an optimizer tells of."""
         self.chosen = self._choose()
         self.positions: dict[Any, int] = {}
+        self.again: dict[int, int] = {}
+        """The positions of nodes that were walked, and freed, before the pass that walked them."""
         log = watcher.log
         self.whole = self._is_whole()
         self.timeline: Timeline | None = None
@@ -76,8 +81,14 @@ class _Builder:
                     at = log.find(node._sequence_nr())
                     if at is not None:
                         self.positions[node] = at
-            wanted = [*self.positions.values(), *(n.position - 1 for n in self.notes)]
-            self.timeline = Timeline(log, watcher.files, wanted, log.position())
+            passes = [n.position - 1 for n in self.notes]
+            for note in self.notes if graph is None else ():
+                for number in note.nodes or () if note.in_main_thread else ():
+                    at = log.find(number)
+                    if at is not None:
+                        self.again[number] = at
+            wanted = [*passes, *self.again.values()]
+            self.timeline = Timeline(log, watcher.files, self.positions.values(), wanted, log.position())
 
     def _choose(self) -> list[Any]:
         """The nodes worth telling of: all, or in a huge graph those near the roots, the failure and the boundary."""
@@ -108,7 +119,7 @@ class _Builder:
         places = [self.watcher.files.places(pair)[0] for pair in unmarked]
         if len(places) > len({(p.file, p.function) for p in places}):
             return False
-        texts = [(parsed("".join(self.watcher.files.lines(p.file))), p.line) for p in places]
+        texts = [(parsed(self.watcher.files.text(p.file)), p.line) for p in places]
         return all(source is not None and not source.loops(line) for source, line in texts)
 
     def moment(self, position: int | None) -> Moment | None:
@@ -188,8 +199,7 @@ class _Builder:
             seen = {n: known[id(o)][1] for n, o in graph.shot.optimizers if id(o) in known}
         else:
             seen = note.optimizers or {}
-        places = {id(book): k for k, book in enumerate(self.watcher.gradients.books())}
-        return {name: places[id(book)] for name, book in seen.items() if name and id(book) in places}
+        return {n: self.books[id(book)] for n, book in seen.items() if n and id(book) in self.books}
 
     def _forwards(self) -> Iterator[Forward]:
         events: dict[int, tuple[list[int], list[int]]] = {}
@@ -354,18 +364,12 @@ class _Builder:
     def _walked_again(self) -> dict[int, Node]:
         """The graphs of passes that walked, without an error, what earlier ones had walked and freed."""
         found: dict[int, Node] = {}
-        log = self.watcher.log
         for note in self.notes:
             for number, (op, parents) in (note.nodes or {}).items():
-                if number in found:
-                    continue
-                at = log.find(number) if log is not None and note.in_main_thread else None
-                stack = (
-                    tuple(self.timeline.place(s) for s, _ in log.stack(at))
-                    if log is not None and self.timeline is not None and at is not None
-                    else ()
-                )
-                found[number] = Node(number, op, parents, place=stack[0] if stack else None, stack=stack)
+                if number not in found:
+                    moment = self.moment(self.again.get(number))
+                    stack = moment.stack if moment is not None else ()
+                    found[number] = Node(number, op, parents, place=stack[0] if stack else None, stack=stack)
         return found
 
     def _writes_and_failures(self) -> tuple[tuple[Write, ...], tuple[Failure, ...]]:
@@ -482,9 +486,11 @@ class _Builder:
         places += [p for p in found if p is not None]
         places += [e.place for e in trace.executed or ()]
         files = {p.file for p in places}
+        if any(f.startswith(CELL) for f in files):
+            files |= self.watcher.files.cells()
         if self.watcher.log is not None and self.graph is None:
             files.update(self.watcher.files.show(f) for f in {s.file for s in self.watcher.log.statements})
-        return {f: text for f in sorted(files) if (text := "".join(self.watcher.files.lines(f)))}
+        return {f: text for f in sorted(files) if (text := self.watcher.files.text(f))}
 
 
 def _from_leaf(note: PassNote) -> bool:

@@ -18,6 +18,7 @@ from .ledger import StepNote
 __all__ = ["find_write"]
 
 _LAYERS = 10_000
+_AUGMENTED = {"+=": "Add", "-=": "Sub", "*=": "Mul", "/=": "Div", "**=": "Pow"}
 
 
 def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, list[str]]:
@@ -73,7 +74,7 @@ def _moved(step: StepNote, leaf: int) -> bool:
 
 def _writes(one: Executed, files: Files) -> list[tuple[str, str]]:
     """The in-place changes that a statement makes in so many words: (what is changed, how)."""
-    source = parsed("".join(files.lines(one.place.file)))
+    source = parsed(files.text(one.place.file))
     stmt = source.statement(one.place.line) if source is not None else None
     found = effects(stmt, "write") if stmt is not None else ()
     return [(base_of(e.target), e.how) for e in found if e.target is not None]
@@ -103,10 +104,10 @@ def _by_module(graph: Graph) -> tuple[str, Place | None]:
 
 
 def _is_itself(op: str, how: str) -> bool:
-    """Whether a node records the very write: `SigmoidBackward0` that of `sigmoid_`, CopySlices that of a view."""
-    return (
-        op.endswith("CopySlices") or op.lower().startswith(how.rstrip("_=").lower() or " ") or how.rstrip("=") in "+-*/"
-    )
+    """Whether a node records the very write: `SigmoidBackward0` that of `sigmoid_`, `AddBackward0` that of `+=`, CopySlices
+    that of a view."""
+    word = _AUGMENTED.get(how, how.rstrip("_="))
+    return op.endswith("CopySlices") or op.lower().startswith(word.lower() or " ")
 
 
 def _leaf(graph: Graph) -> tuple[int | None, str]:

@@ -5,7 +5,7 @@ gradients on puts together between two passes."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from .cut import Search
 from .executed import Run, calls_in, ran
 from .lines import sources_of
 
-__all__ = ["Collected", "Growth", "filled_at", "growths", "unwalked"]
+__all__ = ["Collected", "Growth", "filled_at", "grown_at", "growths", "unwalked"]
 
 _GROWTHS = 5
 """How often it must have grown: a window of a few values fills up as well."""
@@ -37,6 +37,8 @@ class Growth:
     nodes: int | None = None
     bytes: int | None = None
     hooks: int | None = None
+    numbers: frozenset[int] = frozenset()
+    """What was in it when it was last seen."""
 
     @property
     def name(self) -> str:
@@ -60,7 +62,9 @@ def growths(trace: Trace) -> Iterator[Growth]:
         held.setdefault((h.name, h.hooks is not None), []).append(h)
     for (_, hooked), seen in held.items():
         counts = [(h.when, (h.hooks or 0) if hooked else h.count) for h in seen]
-        if (_grew(counts) or _whole_graphs(seen, walked)) and not _walked_later(
+        # What has nothing left of what was there before was emptied in between, be it longer now: an episode, a batch.
+        stays = [hooked or not set(a.numbers).isdisjoint(b.numbers) for a, b in pairwise(seen)]
+        if (_grew(counts, stays) or _whole_graphs(seen, walked)) and not _walked_later(
             trace, [(h.when, h.numbers) for h in seen]
         ):
             last = max(seen, key=lambda h: h.count)
@@ -73,6 +77,7 @@ def growths(trace: Trace) -> Iterator[Growth]:
                 measured.nodes if measured is not None else None,
                 measured.bytes if measured is not None else None,
                 last.hooks,
+                frozenset(seen[-1].numbers),
             )
     named: dict[str, list[Binding]] = {}
     for b in trace.bindings:
@@ -94,17 +99,19 @@ def _running(trace: Trace, seen: list[Binding]) -> Iterator[Growth]:
             counts.append((b.when, length))
             if b.nodes is not None and b.bytes is not None:
                 each = b.nodes // length, b.bytes // length
-    if counts and _grew([(seen[0].when, 0), *counts]):
+    if counts and _grew([(seen[0].when, 0), *counts], [True] * len(counts)):
         numbers: list[tuple[int, tuple[int, ...]]] = [(b.when, (b.number,)) for b in seen]
         if not _walked_later(trace, numbers):
             yield Growth(seen[-1].path, tuple(counts), True, seen[-1].single, *each)
 
 
-def _grew(counts: list[tuple[int, int]]) -> bool:
+def _grew(counts: list[tuple[int, int]], stays: list[bool]) -> bool:
+    """:param stays: for each two that follow each other, whether something of the first is still there in the second"""
     best = run = total = 0
-    for (_, before), (_, after) in pairwise(counts):
-        run = run + 1 if after > before else 0 if after < before else run
-        best, total = max(best, run), total + (after > before)
+    for ((_, before), (_, after)), stayed in zip(pairwise(counts), stays, strict=True):
+        grown = stayed and after > before
+        run = run + 1 if grown else 0 if after < before or not stayed else run
+        best, total = max(best, run), total + grown
     # What is begun anew in every epoch shows by growing in each of them.
     return best >= _GROWTHS or (best >= _GROWTHS_EACH and total >= 2 * _GROWTHS)
 
@@ -138,23 +145,65 @@ def _walked_later(trace: Trace, seen: list[tuple[int, tuple[int, ...]]]) -> bool
 # -- where it is filled ------------------------------------------------------------------------------------------------------
 
 
-def filled_at(trace: Trace, growth: Growth) -> tuple[Place | None, str]:
-    """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there."""
-    name = growth.name
+def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool = False) -> tuple[Place | None, str]:
+    """The line that adds to a holder, and how that line writes it. `stats.outputs` may be `self.outputs` there.
+
+    `stack`: what was under way when it was seen.
+    """
+    shown, name = name, _as_unparsed(name)
     attribute = name.rpartition(".")[2] if "." in name else None
     ran_there = {(p.file, p.line) for p in trace.called} if trace.called is not None else None
-    best: tuple[tuple[int, int], Place, str] | None = None
+    # The name is one of the functions that were under way when it was seen; another function's may be spelled alike.
+    under_way = {(at.file, at.function) for at in stack}
+    best: tuple[tuple[int, int, bool, bool], Place, str] | None = None
     for file, source in sources_of(trace):
         for stmt in source.statements:
-            for target in _adds_to(stmt, growth.running):
+            for target in _adds_to(stmt, running):
                 own = bool(attribute) and target == f"self.{attribute}"
                 rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
                 if rank == 9 and "[" in name and target.startswith("self.") and _is_container(source, stmt.lineno):
                     rank = 3  # a class of the user's that is itself the dictionary
-                order = (0 if ran_there is None or (file, stmt.lineno) in ran_there else 1, rank)
+                place = Place(file, stmt.lineno, source.function_name(stmt.lineno))
+                missed = 0 if ran_there is None or (file, stmt.lineno) in ran_there else 1
+                order = (missed, rank, (file, place.function) not in under_way, not source.loops(stmt.lineno))
                 if rank < 9 and (best is None or order < best[0]):
-                    best = (order, Place(file, stmt.lineno, source.function_name(stmt.lineno)), target)
-    return (best[1], best[2] if best[0][1] < 2 else name) if best is not None else (None, "")
+                    best = (order, place, target)
+    if best is None:
+        return _filled_in_window(trace, shown, running), ""
+    return best[1], best[2] if best[0][1] == 1 else shown
+
+
+def _as_unparsed(name: str) -> str:
+    """A path in the spelling of `ast.unparse`, where it is an expression."""
+    try:
+        return ast.unparse(ast.parse(name, mode="eval"))
+    except SyntaxError:
+        return name
+
+
+def grown_at(trace: Trace, name: str) -> Place | None:
+    """The statement that recorded what a name held last: it grew there, whatever the source calls it."""
+    places = [trace.nodes[b.number].place for b in trace.bindings if b.name == name and b.number in trace.nodes]
+    return places[-1] if places else None
+
+
+def _filled_in_window(trace: Trace, name: str, running: bool) -> Place | None:
+    """The statement that was seen to add to a holder that the source calls by another name there: what recorded a value that
+    it had, or a store into what the caller gave under that name."""
+    runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
+    search = Search(runs)
+    search.trained = frozenset({name})
+    numbers = {b.number for b in trace.bindings if b.name == name} if running else set()
+    for one in reversed(runs):
+        if hasattr(one.node, "body"):
+            continue
+        if running:
+            inside = [c for c in one.inner if any(c.began <= n < c.ended for n in numbers)]
+            if one.targets and not inside and any(one.began <= n < one.ended for n in numbers):
+                return one.place
+        elif any(search.known_as(t, one) == name for t in _adds_to(one.node, running=False)):
+            return one.place
+    return None
 
 
 def _adds_to(stmt: ast.stmt, running: bool) -> Iterator[str]:
@@ -162,9 +211,10 @@ def _adds_to(stmt: ast.stmt, running: bool) -> Iterator[str]:
         yield from (ast.unparse(e.target) for e in effects(stmt, "store") if e.target is not None)
     elif isinstance(stmt, ast.AugAssign):
         yield ast.unparse(stmt.target)
-    elif isinstance(stmt, ast.Assign) and isinstance(stmt.value, (ast.BinOp, ast.Call)):
+    elif isinstance(stmt, ast.Assign):
         own = [ast.unparse(t) for t in assigned(stmt)]
-        if len(own) == 1 and own[0] in ast.unparse(stmt.value):
+        inside = (n for n in ast.walk(stmt.value) if isinstance(n, ast.expr) and n is not stmt.value)
+        if len(own) == 1 and any(ast.unparse(n) == own[0] for n in inside):
             yield own[0]
 
 
@@ -208,6 +258,8 @@ def unwalked(trace: Trace) -> list[Collected]:
 
 def _collected(runs: list[Run], walked: frozenset[int] | None) -> Iterator[Collected]:
     switches = [(r.position, on) for r in runs if (on := _switches(r.node)) is not None]
+    if all(on for _, on in switches):
+        return
     search = Search(runs)
     for call in calls_in(runs):
         puts: dict[tuple[int, str, bool], list[Run]] = {}

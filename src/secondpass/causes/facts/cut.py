@@ -66,8 +66,9 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
     last = next((r for r in reversed(runs) if r.place == used.place), runs[-1])
     root = root_of(last.node)
     if root is None:
-        # A framework makes the pass: its loss is what it was given last.
-        back = next((r for r in reversed(runs) if isinstance(r.node, ast.Return) and r.call.caller is None), None)
+        # A framework makes the pass: its loss is what it was given last, by what it calls itself.
+        given = (r for r in reversed(runs) if r.call.caller is None or r.call.caller is last)
+        back = next((r for r in given if isinstance(r.node, ast.Return)), None)
         if back is None or not isinstance(back.node, ast.Return) or back.node.value is None:
             return None
         root, last = back.node.value, back
@@ -103,7 +104,8 @@ def constant_terms(trace: Trace) -> Iterator[Cut]:
             if found is None or found.at is None or found.place is None or found.kind not in _BY_MISTAKE:
                 continue
             source = None
-            if found.operand is not None and cut_of(term[0]) is not None:  # nothing else was made of what was cut
+            # Nothing else was made of what was cut, or only another number.
+            if found.operand is not None and (found.kind == "item" or cut_of(term[0]) is not None):
                 made = search.values.made(found.operand, found.at, ()) or ()
                 source = next((m[1] for m in made), found.at)
             if source is None or walked.isdisjoint(range(source.began, source.ended)):
@@ -123,6 +125,11 @@ class Search:
         self.trained = frozenset(failure.trained) if failure is not None else frozenset()
         self._asked: set[tuple[int, int, Picks]] = set()
         self._known: dict[tuple[int, int, Picks], bool] = {}
+        self._open: dict[tuple[int, int, Picks], int] = {}
+        """The values that are being asked about, with their order: see `has`."""
+        self._met = _FLOW
+        """The first of those that was met again."""
+        self._spent = 0
 
     # -- rule 2 ------------------------------------------------------------------------------------------------------------
 
@@ -151,6 +158,8 @@ class Search:
         if made is not None:
             return self._first(made, depth)
         inner = operands(expr)
+        if self._joins_lists(expr, at, picks):
+            return self._first([(o, at, picks) for o in inner], depth)
         if not _holds(expr) and not at.built:
             live = next((o for o in inner if self.has(o, at)), None)
             if live is not None and (self.off(at) is not None or (not _passes_on(expr) and self._sure.has(live, at))):
@@ -176,6 +185,8 @@ class Search:
         elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Sub)):
             further = [(expr.left, at, ()), (expr.right, at, ())]
         elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Mult, ast.Div)):
+            if any(isinstance(o, ast.Constant) and o.value == 0 for o in (expr.left, expr.right)):
+                return  # switched off
             both = [o for o in (expr.left, expr.right) if not self._is_given(o, at)]
             made = [o for o in both if self.has(o, at) or self.lost_anew(o, at) is not None]
             further = [(made[0], at, ())] if len(made) == 1 else []
@@ -252,10 +263,21 @@ class Search:
         """Whether the value of an expression, or a part of it, has a history."""
         expr, picks = self.values.part(expr, picks)
         key = (id(expr), id(at), picks)
-        if key not in self._known:
-            self._known[key] = False  # what is built from its own earlier value
-            self._known[key] = depth <= _DEPTH and self._has(expr, at, picks, depth + 1)
-        return self._known[key]
+        if key in self._known:
+            return self._known[key]
+        order = len(self._open)
+        if key in self._open:  # what is built from its own value adds nothing to it
+            self._met = min(self._met, self._open[key])
+            return False
+        before, self._met, self._open[key] = self._met, _FLOW, order
+        found = depth <= _DEPTH and self._has(expr, at, picks, depth + 1)
+        del self._open[key]
+        self._spent += 1
+        if found or self._met >= order or self._spent > _FLOW:
+            self._known[key] = found  # otherwise it is only so for whoever asked on the way to itself
+            self._met = _FLOW
+        self._met = min(before, self._met)
+        return found
 
     def _has(self, expr: ast.expr, at: Run, picks: Picks, depth: int) -> bool:
         called = self.values.called(expr, at)
@@ -268,6 +290,8 @@ class Search:
             seen = self._seen(ast.unparse(expr), at) if not picks else None
             if seen is not None:
                 return seen
+            if not picks and at.built_itself and self._is_parameter(self.known_as(ast.unparse(expr), at)):
+                return True
         made = self.values.made(expr, at, picks)
         if made is not None:
             return any(self.has(*one, depth) for one in made)
@@ -278,6 +302,8 @@ class Search:
         inner = operands(expr)
         if self._surely and isinstance(expr, ast.IfExp):
             return all(self.has(o, at, picks, depth) for o in inner)
+        if self._joins_lists(expr, at, picks):
+            return any(self.has(o, at, picks, depth) for o in inner)
         if _holds(expr) or not at.built_itself:
             # Without a node it is handed on, or put into something.
             return (_holds(expr) or _passes_on(expr)) and any(self.has(o, at, (), depth) for o in inner)
@@ -285,11 +311,20 @@ class Search:
             return True
         return isinstance(expr, ast.Call) and self._is_module(expr, at)
 
+    def _joins_lists(self, expr: ast.expr, at: Run, picks: Picks) -> bool:
+        """Whether an element is asked for of a sum that recorded nothing: lists were put together (`out + [x]`)."""
+        joined = isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add)
+        return joined and bool(picks) and not at.built_itself and self.off(at) is None
+
     def _seen(self, name: str, at: Run) -> bool | None:
         """In the function that was still running the values themselves were seen, if they are still the ones."""
         if self.last is None or name not in self.requires or at.call is not self.last.call:
             return None
         return self.requires[name] if self.values.same(name, at, self.last) else None
+
+    def _is_parameter(self, path: str) -> bool:
+        """Whether a path leads to one parameter that is trained, and not to a module of several."""
+        return path in self.trained and not any(p.startswith(f"{path}.") for p in self.trained)
 
     def _is_module(self, call: ast.Call, at: Run) -> bool:
         """Whether what is called may have parameters of its own: it was not imported, and no value of the statement's was cut
@@ -330,16 +365,16 @@ class Search:
         made = next((m for m in self.values.made(root, at, ()) or ()), None)
         return _Found("unknown", ast.unparse(root), made[1]) if made is not None else None
 
-    def behind(self, root: ast.expr, at: Run) -> Iterator[Run]:
+    def behind(self, root: ast.expr, at: Run, *, cuts: bool = True) -> Iterator[Run]:
         """The statements that an expression's value was made by, the nearest first."""
         seen: set[int] = {id(at)}
-        for _, where, _ in self.flow(root, at):
+        for _, where, _ in self.flow(root, at, cuts=cuts):
             if id(where) not in seen:
                 seen.add(id(where))
                 yield where
 
-    def flow(self, root: ast.expr, at: Run) -> Iterator[Part]:
-        """The expressions that an expression's value was made by, the nearest first."""
+    def flow(self, root: ast.expr, at: Run, *, cuts: bool = True) -> Iterator[Part]:
+        """The expressions that an expression's value was made by, the nearest first; past cuts as well, or not."""
         todo: list[Part] = [(root, at, ())]
         asked: set[tuple[int, int, Picks]] = set()
         while todo and len(asked) < _FLOW:
@@ -349,6 +384,8 @@ class Search:
                 continue
             asked.add((id(expr), id(where), picks))
             yield expr, where, picks
+            if not cuts and _cut(expr, picks) is not None:
+                continue
             for call in self.values.called(expr, where):
                 back = call.returned()
                 if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
@@ -415,7 +452,7 @@ class Search:
             return True
         if isinstance(context, ast.Call):
             name = ast.unparse(context.func).rpartition(".")[2]
-            for function in one.source.functions.get(name, ()):
+            for function in one.source.functions(name):
                 blocks = (n for n in ast.walk(function) if isinstance(n, (ast.With, ast.AsyncWith)))
                 if any(records_nothing(i.context_expr) for b in blocks for i in b.items):
                     return True

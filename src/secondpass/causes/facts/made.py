@@ -170,7 +170,7 @@ class Values:
         functions = [n for n in path if isinstance(n, _Function) and n is not at.node]
         if not functions or name in _parameters(functions[-1]):
             return None
-        outside = [*functions[:-1], at.source.tree]
+        outside = [*functions[:-1], at.source.module]
         return self._definition(name, (r for r in self._before(at) if _function(r) in outside), picks)
 
     def _attribute(self, expr: ast.Attribute, at: Run, picks: Picks) -> list[Part] | None:
@@ -323,7 +323,7 @@ def _constructed(attribute: str, one: Run) -> ast.expr | None:
     """What a record with such a field was made of: `Losses(policy=x)`, `Losses(x)`."""
     for call in (n for n in ast.walk(one.node) if isinstance(n, ast.Call)) if not hasattr(one.node, "body") else ():
         name = _last_name(call.func)
-        declared = (s for s in one.source.tree.body if isinstance(s, ast.ClassDef) and s.name == name)
+        declared = (s for s in one.source.module.body if isinstance(s, ast.ClassDef) and s.name == name)
         lines = (s.target for c in declared for s in c.body if isinstance(s, ast.AnnAssign))
         fields = [target.id for target in lines if isinstance(target, ast.Name)]
         given = next((k.value for k in call.keywords if k.arg == attribute), None)

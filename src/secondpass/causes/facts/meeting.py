@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
-from .operations import adds, averages, is_linear, joins, mixes, scales, subtracts
+from .operations import adds, averages, is_linear, is_view, joins, mixes, scales, subtracts
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "kept_before", "meetings"]
 
@@ -45,7 +45,8 @@ def kept_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
 
     It kept the node (`retain_graph=True`): people meet the backward-twice error, keep the graph, and then meet an
     in-place error, because a step has changed what the old graph saved. Or it did not reach the node, the last that its
-    iteration made. What is wrong is in both cases that the old graph is reached at all.
+    iteration made, or one from before the loop (of a rollout, every batch has another part). What is wrong is in both cases that
+    the old graph is reached at all.
     """
     before = [p for p in trace.passes if p.when < used.when and p.stack == used.stack]
     for p in reversed(before):
@@ -53,9 +54,9 @@ def kept_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
             same = set(p.roots or ()) & set(used.roots or ())
             return p if same or _has_new(trace, used, p) else None
     last = before[-1] if before else None
-    if last is None or node.when is None or not node.when < last.when or not _goes_on(node, used):
+    if last is None or node.when is None or not node.when < last.when:
         return None
-    return last if _has_new(trace, used, last) else None
+    return last if (_goes_on(node, used) or _lies_before(node, last, used)) and _has_new(trace, used, last) else None
 
 
 def _has_new(trace: Trace, used: Pass, since: Pass) -> bool:
@@ -68,6 +69,12 @@ def _has_new(trace: Trace, used: Pass, since: Pass) -> bool:
 def _goes_on(node: Node, used: Pass) -> bool:
     """Whether a node was built in an earlier iteration of a loop that a pass is in."""
     return any(count_of(node.loops, x) not in (None, x.count) for x in used.loops or ())
+
+
+def _lies_before(node: Node, last: Pass, used: Pass) -> bool:
+    """Whether a node was built outside of a loop that has gone on from one pass to another."""
+    went_on = [x for x in used.loops or () if (count_of(last.loops, x) or x.count) < x.count]
+    return node.loops is not None and any(count_of(node.loops, x) is None for x in went_on)
 
 
 def count_of(loops: Iterable[Loop] | None, loop: Loop) -> int | None:
@@ -332,8 +339,12 @@ class Meeting:
 
     @cached_property
     def bound_now(self) -> list[Binding]:
-        """Paths that lead to an entry when the second pass begins."""
-        return [b for e in self.entries for b in self.bindings(e, self.used.when)]
+        """Paths that lead to an entry when the second pass begins, or containers of its parts: what was taken apart in order
+        to be put there is still the same value."""
+        whole = [b for e in self.entries for b in self.bindings(e, self.used.when)]
+        numbers = {e.number for e in self.entries}
+        parts = [n for n in self.new if is_view(n) and n.parents and set(n.parents) <= numbers]
+        return whole + [b for n in parts for b in self.bindings(n, self.used.when) if b.path.holder is not None]
 
     @cached_property
     def bound_then(self) -> list[Binding]:
@@ -672,6 +683,16 @@ class Meeting:
         found = [s for s in self.trace.steps if self.freed.when < s.when < self.used.when and s.moved != ()]
         running = [s for s in self.trace.steps if self.used.when in s.passes and self.freed.when in s.passes]
         return found + running
+
+    @cached_property
+    def cleared(self) -> bool:
+        """Whether gradients that the first pass gave were cleared before the second one, without a step that used them."""
+        if self.freed is None or self.steps_between:
+            return False
+        filled = set(self.freed.filled or ())
+        return any(
+            self.freed.when < c.when <= self.used.when and filled & set(c.leaves or ()) for c in self.trace.clears
+        )
 
     @cached_property
     def moved(self) -> bool | None:

@@ -88,7 +88,7 @@ class Named:
             return name
         own = _unparsed(f"self.{name.rpartition('.')[2]}")
         # Further than one attribute away, the name that its own class uses says more than the way to it.
-        far = name.count(".") > 1 and any(own in source.targets_written for _, source in sources_of(self.trace))
+        far = name.count(".") > 1 and any(source.writes(own) for _, source in sources_of(self.trace))
         return own.replace("'", '"') if own in self.written or far else name
 
     def _by_flow(self) -> str:
@@ -122,7 +122,7 @@ class Named:
             if source is None:
                 continue
             function = source.function(place.line)
-            lines = [s.lineno for s in source.targets_written.get(name, ()) if source.function(s.lineno) is function]
+            lines = [s.lineno for s in source.writes(name) if source.function(s.lineno) is function]
             before = [n for n in lines if n < place.line]
             if lines:
                 return Place(place.file, max(before or lines), place.function)
@@ -133,11 +133,14 @@ class Named:
         found: list[Place] = []
         others: list[Place] = []
         for file, source in sources_of(self.trace):
-            for stmt in source.targets_written.get(name, ()):
+            for stmt in source.writes(name):
                 function = source.function_name(stmt.lineno)
                 inside = any(f.rpartition(".")[2] == function for f in functions)
                 (found if inside else others).append(Place(file, stmt.lineno, function))
         chosen = found or others
+        used = max((p.run for p in self.meeting.used.stack), default=0)
+        if used and all(p.run for p in chosen):  # cells ran in the order of their numbers: the last one counts
+            chosen = sorted((p for p in chosen if p.run <= used), key=lambda p: (p.run, p.line))[-1:]
         return chosen[0] if len(chosen) == 1 else None
 
 
@@ -162,7 +165,7 @@ def _flow(source: Source, targets: set[str], line: int) -> str:
         carried = carried or (name if "." in name else "")
         if name in targets:
             return carried or name
-        for made in source.targets_written.get(name, ()):
+        for made in source.writes(name):
             if isinstance(made, ast.Assign) and name in map(ast.unparse, assigned(made)):
                 todo += [(n, carried) for n in reads(made.value)]
     return ""

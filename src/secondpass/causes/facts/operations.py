@@ -10,37 +10,13 @@ __all__ = ["adds", "averages", "is_linear", "is_row", "is_view", "joins", "mixes
 _SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
 _ADD = _SUBTRACT | {"Add", "Sum", "Stack", "Cat"}
 _SCALE = frozenset({"Mul", "Div", "Neg", "Mean"})
-_SAME = frozenset(
-    {
-        "View",
-        "UnsafeView",
-        "Reshape",
-        "ReshapeAlias",
-        "Squeeze",
-        "Unsqueeze",
-        "Expand",
-        "Clone",
-        "Alias",
-        "To",
-        "ToCopy",
-    }
-)
-_PART = frozenset(
-    {
-        "Select",
-        "Slice",
-        "Permute",
-        "Transpose",
-        "T",
-        "Unbind",
-        "Split",
-        "Index",
-        "IndexSelect",
-        "Gather",
-        "Narrow",
-        "AsStrided",
-    }
-)
+_SAME = frozenset({
+    "View", "UnsafeView", "Reshape", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Clone", "Alias", "To", "ToCopy",
+})  # fmt: skip
+_PART = frozenset({
+    "Select", "Slice", "Permute", "Transpose", "T", "Unbind", "Split", "Index", "IndexSelect", "Gather", "Narrow",
+    "AsStrided",
+})  # fmt: skip
 _MIX = frozenset(
     "Mm Addmm Bmm Baddbmm Mv Addmv Dot Linear Convolution ConvolutionOverrideable CudnnConvolution MkldnnConvolution Cdist "
     "EuclideanDist Einsum NativeLayerNorm NativeBatchNorm NativeGroupNorm CudnnBatchNorm GridSampler2D Bilinear "

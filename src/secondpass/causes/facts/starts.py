@@ -20,9 +20,7 @@ def _begins_anew(meeting: Meeting, name: str) -> bool:
     if "." in name:
         own = f"self.{name.rpartition('.')[2]}"
         built = {p.function.rpartition(".")[2] for p in meeting.entry.stack}
-        written = [
-            s.function_name(a.lineno) for _, s in sources_of(meeting.trace) for a in s.targets_written.get(own, ())
-        ]
+        written = [s.function_name(a.lineno) for _, s in sources_of(meeting.trace) for a in s.writes(own)]
         return any(f not in built and f != "__init__" for f in written)
     for place in meeting.used.stack:
         source = source_of(meeting.trace, place) if place.file == loop.file else None
@@ -30,7 +28,7 @@ def _begins_anew(meeting: Meeting, name: str) -> bool:
             continue
         around, body = source.function(loop.line), source.statement(loop.line)
         end = body.end_lineno if body is not None and body.end_lineno is not None else loop.line
-        lines = [a.lineno for a in source.targets_written.get(name, ()) if source.function(a.lineno) is around]
+        lines = [a.lineno for a in source.writes(name) if source.function(a.lineno) is around]
         return any(not loop.line < n <= end for n in lines)
     return False
 

@@ -36,12 +36,12 @@ def _steps(trace: Trace, body: Iterable[ast.AST], depth: int) -> bool:
         called.add(name)
     if depth == 0 or not called:
         return False
-    return any(_steps(trace, f.body, depth - 1) for f in _functions(trace) if f.name in called)
+    return any(_steps(trace, f.body, depth - 1) for f in _functions(trace, called))
 
 
-def _functions(trace: Trace) -> Iterable[ast.FunctionDef]:
+def _functions(trace: Trace, names: Iterable[str]) -> Iterable[ast.FunctionDef]:
     for _, source in sources_of(trace):
-        yield from (f for some in source.functions.values() for f in some if isinstance(f, ast.FunctionDef))
+        yield from (f for name in names for f in source.functions(name) if isinstance(f, ast.FunctionDef))
 
 
 def _is_optimizer(trace: Trace, written: Iterable[str]) -> bool:

@@ -18,13 +18,14 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from ...record import Binding, Loop, Owner, Place, Trace
+from ...record import Binding, Loop, Node, Owner, Place, Trace
 from ...source import assigned, cut_of, heads, is_number, names_in, root_of
 from .cut import Search
 from .cutoff import cut_in_source
 from .executed import Run, ran
 from .lines import sources_of
-from .made import Part, is_chain
+from .made import Part, is_chain, operands
+from .operations import adds, scales
 
 __all__ = ["Branches", "CutOff", "Unused", "behind", "never_read", "since"]
 
@@ -88,12 +89,15 @@ class Branches:
         # The one that cuts what still had a history; later ones had nothing left to cut.
         return max(found, key=lambda cut: found[cut]) if found else None
 
-    def unused(self, module: str, leaves: set[int]) -> Unused | None:
-        """Rule 2, for a module with these leaves of the optimizer."""
+    def unused(self, module: str, leaves: set[int], *, compared: bool = False) -> Unused | None:
+        """Rule 2, for a module with these leaves of the optimizer; only of a number in which its output is compared with
+        something else, or weighted, where that is asked for: of such a number one is sure that it was to be a loss."""
         trace, first = self.trace, since(self.trace, self.owner)
         held = [b for b in trace.bindings if b.single and leaves & set(b.leaves) and _is_late(trace, b.number, first)]
         held = [b for b in held if not self._is_choice(b)]
-        if held and _is_option(trace, held):
+        if compared:
+            held = [b for b in held if self._is_compared(b.number, module)]
+        if (held and _is_option(trace, held)) or (compared and not held):
             return None
         if held:
             last = max(held, key=lambda b: (b.when, b.number))
@@ -107,7 +111,7 @@ class Branches:
             end, name = self._end(module), ""
             if end is None:
                 return _dropped(trace, leaves, first) if trace.window is None else None
-        return Unused(name, end.place, self._missing(end, name))
+        return Unused(name, end.place, self._missing(end))
 
     # -- what runs ---------------------------------------------------------------------------------------------------------
 
@@ -196,6 +200,28 @@ class Branches:
                     return one
         return None
 
+    def _is_compared(self, number: int, module: str) -> bool:
+        """Whether what a statement recorded is made of something else beside the output of a module."""
+        end = self._recorded(number)
+        todo: list[Part] = [(v, end, ()) for v in _values(end)] if end is not None else []
+        asked: set[tuple[int, int]] = set()
+        while todo and len(asked) < _LAST:
+            expr, at, picks = todo.pop()
+            expr, picks = self.search.values.part(expr, picks)
+            if (id(expr), id(at)) in asked or self._is_run(expr, at, module):
+                continue
+            asked.add((id(expr), id(at)))
+            calls = self.search.values.called(expr, at)
+            made = self.search.values.made(expr, at, picks) if not calls else []
+            if made is None and is_chain(expr):
+                if not at.source.is_imported(expr):
+                    return True
+                continue
+            todo += made if made is not None else [(o, at, ()) for o in operands(expr)]
+            backs = (b for call in calls if (b := call.returned()) is not None)
+            todo += [(v, back, picks) for back in backs for v in _values(back)]
+        return False
+
     def _comes_from(self, value: ast.expr, at: Run, module: str) -> bool:
         return any(self._is_run(e, r, module) for e, r, _ in self.search.flow(value, at))
 
@@ -210,26 +236,57 @@ class Branches:
         calls = [e.func for e, _, _ in made if isinstance(e, ast.Call)]
         return any(ast.unparse(f).endswith("Loss") for f in calls)
 
-    def _missing(self, end: Run, name: str) -> Place | None:
-        """The statement that makes the loss without the branch: the first one behind the branch's end, in its function or in
-        those that called it, that the loss comes from; at the latest the pass."""
+    def _missing(self, end: Run) -> Place | None:
+        """The statement that makes the loss without the branch. The branch's value may have been handed on, by the functions
+        that made it, to those that called them; the first statement from there on, in that function or further out, that the
+        loss comes from; of several, the first that adds terms of the loss up, or hands one value on. At the latest the pass."""
         for one in self.passes:
             root = root_of(one.node) if one.position > end.position else None
             if root is None:
                 continue
             made = {id(r) for r in self.search.behind(root, one)}
-            at: Run | None = end
-            if any("." in t for t in end.targets):
-                at = end.call.caller  # an attribute is there for those who called
+            sums = self._sums(one)
+            at: Run | None = self._handed_on(end)
             while at is not None:
                 body = at.call.body
                 found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
                 if found:
-                    return next((r for r in found if _only_passes_on(r.node)), found[0]).place
+                    adding = (r for r in found if not sums.isdisjoint(_own(r)) or _renames(r.node))
+                    return next(adding, next((r for r in found if _only_passes_on(r.node)), found[0])).place
                 at = at.call.caller
             return one.place
         passes = _passed(self.trace, self.owner)
         return passes[-1] if passes else None
+
+    def _handed_on(self, end: Run) -> Run | None:
+        """The outermost statement that has the value of a branch: a function may return it, or leave it in an attribute."""
+        if any("." in t for t in end.targets):
+            return end.call.caller
+        at = end
+        while (caller := at.call.caller) is not None:
+            back = at.call.returned()
+            values = _values(back) if back is not None else []
+            if back is None or (
+                back is not at and not any(at in self.search.behind(v, back, cuts=False) for v in values)
+            ):
+                break
+            at = caller
+        return at
+
+    def _sums(self, one: Run) -> set[int]:
+        """The nodes next to the root of a pass that put several of its terms together."""
+        at = (p for p in self.trace.passes if p.place == one.place and p.number is not None)
+        used = next((p for p in at if one.began <= (p.number or 0) <= one.ended), None)
+        found, todo = set[int](), list(used.roots or ()) if used is not None else []
+        while todo and used is not None:
+            number = todo.pop()
+            op, parents = used.heads.get(number, ("", ()))
+            node = Node(number, op, parents)
+            if number not in found and (adds(node) or scales(node)):
+                todo += parents
+                if len(parents) > 1:
+                    found.add(number)
+        return found
 
 
 def never_read(trace: Trace, module: str) -> Place | None:
@@ -364,6 +421,11 @@ def _is_option(trace: Trace, held: list[Binding]) -> bool:
             if any(isinstance(n, ast.expr) and ast.unparse(n) in names for n in ast.walk(stmt)):
                 return True
     return False
+
+
+def _renames(node: ast.stmt) -> bool:
+    """Whether a statement hands on what another name has, as it is: `total = first`, `return first`."""
+    return isinstance(node, (ast.Assign, ast.Return)) and isinstance(node.value, ast.expr) and is_chain(node.value)
 
 
 def _only_passes_on(node: ast.stmt) -> bool:

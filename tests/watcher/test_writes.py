@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who changed what a node had saved: a write of the statement that saved it stands at that statement's end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..running import forked
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+norm, mix = nn.LayerNorm(4), nn.Linear(4, 4)
+
+
+def block(x):
+    {write}
+    return mix(x).tanh()
+
+
+block(mix(torch.randn(3, 4))).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("write", ["x += mix(norm(x))", "x -= norm(x)", "x *= 1 + norm(x)", "x.add_(norm(x))"])
+def test_the_statement_that_saved_is_the_one_that_wrote(tmp_path, write):
+    (tmp_path / "train.py").write_text(PROGRAM.replace("{write}", write).lstrip(), encoding="utf-8")
+    [found] = forked(tmp_path, "train.py", watched=True).findings
+    assert (found["cause"], found["carrier"]["name"], found["freed"]["line"]) == ("inplace-change", "x", 9)

@@ -10,49 +10,24 @@ to rewrite our assertions. We have none, and the warning may be an error.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__
+
 if TYPE_CHECKING:
     from .keeper import BudgetError, HistoryError, KeepError, RepeatError, backward, bptt, detach, grads, keep, kept
     from .see import ledger
     from .session import explain, install, uninstall, watch
 
-__version__ = "0.1.0"
-
 _HOMES = {
-    "explain": "session",
-    "install": "session",
-    "uninstall": "session",
-    "watch": "session",
-    "BudgetError": "keeper",
-    "HistoryError": "keeper",
-    "KeepError": "keeper",
-    "RepeatError": "keeper",
-    "backward": "keeper",
-    "bptt": "keeper",
-    "detach": "keeper",
-    "grads": "keeper",
-    "keep": "keeper",
-    "kept": "keeper",
+    **dict.fromkeys(("explain", "install", "uninstall", "watch"), "session"),
+    **dict.fromkeys(("BudgetError", "HistoryError", "KeepError", "RepeatError"), "keeper"),
+    **dict.fromkeys(("backward", "bptt", "detach", "grads", "keep", "kept"), "keeper"),
     "ledger": "see",
 }
 
 __all__ = [
-    "BudgetError",
-    "HistoryError",
-    "KeepError",
-    "RepeatError",
-    "__version__",
-    "backward",
-    "bptt",
-    "detach",
-    "explain",
-    "grads",
-    "install",
-    "keep",
-    "kept",
-    "ledger",
-    "uninstall",
-    "watch",
-]
+    "BudgetError", "HistoryError", "KeepError", "RepeatError", "__version__", "backward", "bptt", "detach", "explain",
+    "grads", "install", "keep", "kept", "ledger", "uninstall", "watch",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,9 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["explain", *arguments], prog_name="secondpass")
 
 
-@pytest.mark.parametrize("word", ["carried-state", "SP103", "sp103", "Carried_State", " carried-state "])
+@pytest.mark.parametrize(
+    "word", ["carried-state", "SP103", "sp103", "Carried_State", " carried-state ", "Carried State", "103"]
+)
 def test_a_cause_has_a_name_and_a_code(word):
     done = call(word)
     assert done.exit_code == 0
@@ -117,6 +119,17 @@ def test_an_unknown_word(word, hint):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_the_beginning_of_codes():
+    done = call("sp2")
+    assert done.exit_code == 0
+    assert [row.split()[0] for row in done.stdout.splitlines() if row.startswith("SP")] == ["SP201", "SP202"]
+
+
+def test_words_of_a_compiled_region():
+    done = call("This backward function was compiled with non-empty donated buffers which requires create_graph=False")
+    assert done.stdout.startswith("# SP102 shared-forward")
+
+
 def test_why_a_report_says_what_it_says(tmp_path):
     facts = {"why": {"row": 6, "when": "a value of an earlier iteration", "facts": {"next": True, "store": None}}}
     finding = Finding("SP103", "carried-state", "error", "carried", failed=Place("a.py", 3), facts=facts)
@@ -138,6 +151,7 @@ def test_why_of_what_is_no_report(tmp_path, text):
     if text is not None:
         file.write_text(text)
     done = call("--why", str(file))
+    assert f"--json {file}" not in done.stderr  # whoever does what it says must not write over the file
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
-__all__ = ["FAULTS", "HOSTS", "PLUGIN", "cells", "program"]
+__all__ = ["FAULTS", "HOSTS", "PLUGIN", "WATCHES", "cells", "program"]
+
+# `secondpass run`, the plugin of the framework, and `install()` in the first line: before anything of the program exists.
+WATCHES = ("run", "plugin", "install")
 
 HEAD = """
     import torch
@@ -93,6 +96,29 @@ PASSES = {
         """,
         r"- +opt\.step\(\)",
     ),
+    "shared-forward": (
+        "feats",
+        """
+            feats = net.a(x)  # built
+            first = (net.b(feats) - y).pow(2).mean()
+            second = (net.c(feats) + y).pow(2).mean()
+            opt.zero_grad()
+            BACKWARD(first)  # freed
+            BACKWARD(second)  # failed
+            opt.step()
+        """,
+        r"\+ +[\w.]+\(first \+ second\)",
+    ),
+    "missing-zero-grad": (
+        "opt",
+        """
+            feats = net.a(x)
+            loss = (net.b(feats) + net.c(feats) - y).pow(2).mean()
+            BACKWARD(loss)  # failed
+            opt.step()
+        """,
+        r"\+ +opt\.zero_grad\(\)",
+    ),
 }
 _NETS = """
     self.a = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 16))
@@ -128,9 +154,10 @@ def cells() -> list[tuple[str, str]]:
     return found + [(host, fault) for host in _BACKWARD for fault in PASSES]
 
 
-def program(host: str, fault: str, *, plugin: bool) -> str:
-    """The program of a cell. With and without the plugin, it has the same lines."""
-    first = PLUGIN[host] if plugin else "# no plugin"
+def program(host: str, fault: str, watch: str) -> str:
+    """The program of a cell. Whoever watches, it has the same lines."""
+    plugin = watch == "plugin"
+    first = {"plugin": PLUGIN[host], "install": "import secondpass; secondpass.install()"}.get(watch, "# nobody")
     body = _passes(host, fault) if fault in PASSES else _losses(host, fault)
     text = "\n".join((first, dedent(HEAD).strip(), "", body))
     here = "[SecondPass()]" if plugin else "[]"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The same faults in every framework: `secondpass run` and the framework's plugin must both tell the cause, what carried it,
-the lines and the patch. One process per framework; each program runs in a child of it.
+the lines and the patch; `install()` in the first line as well. One process per framework; each program runs in a child of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from .hosts import FAULTS, HOSTS, PASSES, cells, program
+from .hosts import FAULTS, HOSTS, PASSES, WATCHES, cells, program
 
 ROOT = Path(__file__).parents[2]
 CODES = {
@@ -25,6 +25,8 @@ CODES = {
     "crossed-networks": "SP106",
     "step-between": "SP201",
     "graph-leak": "SP401",
+    "shared-forward": "SP102",
+    "missing-zero-grad": "SP403",
 }
 LIBRARY = {"Fabric": "lightning", "Transformers": "transformers", "Accelerate": "accelerate", "Ignite": "ignite"}
 # Forks a child per program: the libraries are loaded once.
@@ -68,15 +70,15 @@ pytestmark = pytest.mark.slow
 
 
 @cache
-def told(folder: Path, host: str) -> dict[tuple[str, bool], tuple[str, str]]:
-    """What was said about every program of a host: (fault, whether by the plugin) -> (the program, the output)."""
+def told(folder: Path, host: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """What was said about every program of a host: (fault, who watched) -> (the program, the output)."""
     jobs, texts = [], {}
     for k, (_, fault) in enumerate(c for c in cells() if c[0] == host):
-        for plugin in (False, True):
-            name = f"{fault.replace('-', '_')}_{k}_{'plugin' if plugin else 'run'}.py"
-            texts[fault, plugin] = name, program(host, fault, plugin=plugin)
-            (folder / name).write_text(texts[fault, plugin][1])
-            jobs.append((name, not plugin))
+        for watch in WATCHES:
+            name = f"{fault.replace('-', '_')}_{k}_{watch}.py"
+            texts[fault, watch] = name, program(host, fault, watch)
+            (folder / name).write_text(texts[fault, watch][1])
+            jobs.append((name, watch == "run"))
     environment = {
         **os.environ,
         "NO_COLOR": "1",
@@ -96,12 +98,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("hosts")
 
 
-@pytest.mark.parametrize("plugin", [False, True], ids=["run", "plugin"])
+@pytest.mark.parametrize("watch", WATCHES)
 @pytest.mark.parametrize(("host", "fault"), cells())
-def test_is_told(host: str, fault: str, plugin: bool, folder: Path) -> None:
+def test_is_told(host: str, fault: str, watch: str, folder: Path) -> None:
     if find_spec(LIBRARY.get(host, "lightning")) is None:
         pytest.skip(f"{host} is not installed")
-    text, said = told(folder, host)[fault, plugin]
+    text, said = told(folder, host)[fault, watch]
     carrier, patch = (FAULTS[fault][0], FAULTS[fault][3]) if fault in FAULTS else (PASSES[fault][0], PASSES[fault][2])
     found = re.findall(r"^(SP\d+) ([a-z-]+):", said, re.MULTILINE)
     assert found == [(CODES[fault], fault)], said[-3000:]

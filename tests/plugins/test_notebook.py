@@ -51,6 +51,11 @@ for i in range(10):
 """,
     "sound": "%%secondpass\n(torch.ones(3, requires_grad=True) ** 2).sum().backward()",
     "ledger": "secondpass.ledger((cell(torch.ones(1, 1), torch.zeros(1, 8)) ** 2).sum())",
+    "made in a loop": "for i in range(2):\n    total = (w ** 2).sum()\n    total.backward()",
+    "made anew": "total = (w.exp() ** 2).sum()",
+    "twice": "total.backward()\ntotal.backward()",
+    "asked too much": "%secondpass off",
+    "session": "with secondpass.watch() as watch:\n    (w ** 2).sum().backward()\nwatch",
     "unload": "%unload_ext secondpass",
 }
 
@@ -102,10 +107,26 @@ def test_silent_findings_of_cells(outputs):
     assert "SP407" not in shown, "an exception that somebody has read was not swallowed"
     whole = text(outputs["whole cell"])
     assert "SP401 graph-leak: `kept`" in whole and "of saved tensors" in whole and "`log`" not in whole
-    assert text(outputs["sound"]) == "secondpass: nothing is wrong (1 passes seen)\n"
+    assert "--> Cell In[9], line 6" in whole, whole
+    assert text(outputs["sound"]) == "secondpass: nothing is wrong (1 pass seen)\n"
 
 
 def test_ledgers_show_themselves(outputs):
     (shown,) = outputs["ledger"]
-    assert re.fullmatch(r"<Ledger: [\d.]+ \w+ in \d+ saved tensors behind \d+ nodes>", shown["data"]["text/plain"])
+    assert re.fullmatch(r"<Ledger: [\d.]+ \w+ in \d+ saved tensors? behind \d+ nodes>", shown["data"]["text/plain"])
     assert "<table" in shown["data"]["text/html"]
+
+
+def test_a_name_comes_from_the_last_cell_that_made_it(outputs):
+    shown = text(outputs["twice"])
+    assert "SP101 repeated-backward" in shown
+    assert "--> Cell In[13], line 1\n     1 | total = (w.exp() ** 2).sum()" in shown
+
+
+def test_arguments_that_there_are_not(outputs):
+    assert "%secondpass takes no arguments" in text(outputs["asked too much"])
+
+
+def test_a_watch_shows_itself(outputs):
+    (shown,) = outputs["session"]
+    assert shown["data"]["text/plain"] == "<Session: 1 pass>"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from secondpass.causes.unfinished_reduction import merge
 from secondpass.record import Finding, Place
 from secondpass.session.ranks import Ranks, run_folder, spelled
 
@@ -160,6 +161,12 @@ def test_different_branches(play):
 
     [row] = play(fails(one("a")), fails(one("b")))
     assert "rank 0 for `a`; rank 1 for `b`" in row["seen"][0]
+    # Frozen or left out, it would be trained on no rank.
+    merged = merge({0: one("a"), 1: one("b")})
+    assert [r.title for r in merged.remedies] == [
+        "take the same branch on every rank, or compute both and let the loss use the other one times zero",
+        "give DistributedDataParallel find_unused_parameters=True",
+    ]
 
 
 def test_spelled():

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,10 +25,10 @@ def line_of(program: str, text: str) -> int:
     return next(k for k, row in enumerate(rows, 1) if text in row)
 
 
-def watched(*words: str, cwd: Path) -> str:
+def watched(*words: str, cwd: Path, command: str = "run") -> str:
     """What `secondpass run` over a program that starts its ranks itself says."""
     done = subprocess.run(
-        [sys.executable, "-m", "secondpass", "run", *words],
+        [sys.executable, "-m", "secondpass", command, *words],
         env=environment(), cwd=cwd, text=True, capture_output=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
@@ -84,3 +86,36 @@ def test_torchs_own_launcher(tmp_path: Path) -> None:
     assert text.count("secondpass: SP103 carried-state, told by another rank") == 1
     [finding] = json.loads(report.read_text(encoding="utf-8"))["findings"]
     assert finding["failed"]["line"] == line_of(program, "loss.backward()")
+
+
+@pytest.mark.parametrize("how", ["spawn", "launcher"])
+def test_every_rank_has_a_page_with_its_ledger(how: str, tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    if how == "spawn":
+        # Ranks that are stopped leave the file behind that they met at: it stands elsewhere.
+        words = [str(PROGRAMS / "starts_its_ranks.py"), how, str(tmp_path / "meeting")]
+    else:
+        where = ("--master-addr", "127.0.0.1", "--master-port", str(free_port()))
+        program = str(PROGRAMS / "carries_its_state.py")
+        words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", *where, program]
+    watched("--out", "page.html", *words, cwd=pages, command="see")
+    assert sorted(p.name for p in pages.iterdir()) == ["page.html", "page.rank1.html"]
+    for page in pages.iterdir():
+        shown = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+        assert shown is not None
+        data = json.loads(shown[1])
+        assert [f["code"] for f in data["findings"]] == ["SP103"]
+        assert len(data["passes"]) == 2 and data["ledger"]
+
+
+def test_a_program_of_several_ranks_is_repaired(tmp_path: Path) -> None:
+    program = "carries_its_state.py"
+    shutil.copy(PROGRAMS / program, tmp_path)
+    where = ("--master-addr", "127.0.0.1", "--master-port", str(free_port()))
+    words = ("fix", "-m", "torch.distributed.run", "--nproc-per-node", "2", *where, program)
+    done = subprocess.run(
+        [sys.executable, "-m", "secondpass", *words],
+        env=environment(), cwd=tmp_path, text=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    assert "-> detach" in done.stdout and "proven: failed at pass" in done.stdout, done.stdout

@@ -35,12 +35,12 @@ def is_launcher(program: str, as_module: bool) -> bool:
     return (program if as_module else os.path.basename(program)) in _LAUNCHERS
 
 
-def executable(options: list[str]) -> str:
-    """A Python for the ranks of torch's launchers (rule 4): runs what it is given under `secondpass run`."""
+def executable(command: list[str]) -> str:
+    """A Python for the ranks of torch's launchers (rule 4): runs what it is given under `secondpass run`, or `see`."""
     folder = tempfile.mkdtemp(prefix="secondpass-python-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder) / "python"
-    words = shlex.join([sys.executable, "-u", "-m", "secondpass", "run", *options])
+    words = shlex.join([sys.executable, "-u", "-m", "secondpass", *command])
     path.write_text(f'#!/bin/sh\n[ "$1" = -u ] && shift\nexec {words} "$@"\n', encoding="utf-8")
     path.chmod(0o700)
     return str(path)

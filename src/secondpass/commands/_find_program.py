@@ -26,8 +26,8 @@ def program_file(program: str) -> Path:
             raise click.UsageError(f"{program} is a folder without a __main__.py.")
         return inner
     if not path.is_file():
-        hint = " To run a module, say `secondpass run -m`." if not path.suffix else ""
-        raise click.UsageError(f"no such program: {program}.{hint}")
+        hint = ". For a module, say -m before its name." if not path.suffix else ""
+        raise click.UsageError(f"no such program: {program}{hint}")
     return path
 
 

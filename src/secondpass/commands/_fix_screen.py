@@ -69,15 +69,18 @@ class Screen:
         if course.spent:
             self.say(f"{course.runs} runs were made; --runs N allows more.")
         if course.interrupted:
-            self.say("Stopped; nothing was changed." if not course.new else "Stopped; what was proven until then:")
-        if course.failing and not course.interrupted:
+            # Half of a repair is not what was asked for.
+            self.say("Stopped; nothing was changed." + (" What was proven until then:\n" if course.new else ""))
+            if course.new:
+                click.echo(course.diff, nl=False)
+            return 130
+        if course.failing:
             self.say("The program would still fail, so nothing was changed. What was proven until then:\n")
             self.say(course.diff)
             return 1
         if not course.new:
-            if not course.interrupted:
-                self.say("No remedy could be proven. Nothing was changed.")
-            return 130 if course.interrupted else 1
+            self.say("No remedy could be proven. Nothing was changed.")
+            return 1
         if self.diff_only:
             click.echo(course.diff, nl=False)
         elif len([r for r in course.rounds if r.chosen]) > 1:
@@ -112,7 +115,7 @@ class Screen:
             self.say("--until N stops it after N passes and reports; --timeout S gives it more time.")
             return 1
         if first.outcome == "unwatched":
-            self.say(f"The program could not be watched: {first.last_words}")
+            self.say(f"The program could not be watched: {first.last_words}{first.where}")
             return 1
         if first.outcome == "failed":
             self.say(f"The program fails, but not because of its graph: {first.last_words}{first.where}")

@@ -30,9 +30,9 @@ from ..render import color_for
 from ..session import adopt
 from ..watcher.loader import Finder, compile_marked
 from ..watcher.log import Log
-from ..watcher.rank import rank
 from ._child_processes import executable, follow, is_launcher
 from ._find_program import module_root, program_file, put_first
+from ._output_file import ranked
 from ._uncaught import die_of_interrupt, show, without_ours, without_torch
 
 __all__ = ["Program"]
@@ -77,10 +77,8 @@ class Program:
 
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
-        for file in filter(None, (self.json_file, self.trace_file, self.page_file, self.events_file)):
-            _check_writable(file)
         if self.launches and "PYTHON_EXEC" not in os.environ:
-            os.environ["PYTHON_EXEC"] = executable(self._options())
+            os.environ["PYTHON_EXEC"] = executable(self._words())
             self.json_file = self.trace_file = self.page_file = self.events_file = None  # the ranks write them
         code, module = self._load()
         assert self.finder is not None
@@ -121,22 +119,22 @@ class Program:
             "arguments": self.arguments,
             "root": str(self.finder.root),
             "lines": self.lines,
-            "json_file": os.path.abspath(self.json_file) if self.json_file else None,
             "quiet": self.quiet,
+            "ledgers": self.ledgers,
+            **{name: file and os.path.abspath(file) for name, file in self._files().items()},
         }
+
+    def _files(self) -> dict[str, str | None]:
+        names = ("json_file", "trace_file", "page_file", "events_file")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def child(cls, settings: dict[str, Any]) -> Program:
         """The watch over a program in a process that it has spawned."""
-        made = cls(
-            settings["program"],
-            tuple(settings["arguments"]),
-            lines=settings["lines"],
-            json_file=settings["json_file"],
-            quiet=settings["quiet"],
-        )
+        program, arguments, root = (settings.pop(name) for name in ("program", "arguments", "root"))
+        made = cls(program, tuple(arguments), **settings)
         made._spawned = True
-        made._watch_imports(Path(settings["root"]))
+        made._watch_imports(Path(root))
         return made
 
     def child_raised(self, error: BaseException, *, each: bool) -> None:
@@ -155,14 +153,16 @@ class Program:
             self._child_done = True
             self._finish(True, 0)
 
-    def _options(self) -> list[str]:
-        files = (
-            ("--json", self.json_file),
-            ("--trace", self.trace_file),
-            ("--page", self.page_file),
-        )
-        words = [word for name, file in files if file for word in (name, os.path.abspath(file))]
-        return [*words, *["--no-lines"] * (not self.lines), *["--quiet"] * self.quiet]
+    def _words(self) -> list[str]:
+        """The command that watches each of the ranks as this one would."""
+        if self.ledgers is not None:
+            command = ["see", "--steps", str(self.ledgers)]
+            files = {"--out": self.page_file, "--trace": self.events_file}
+        else:
+            command = ["run", *["--no-lines"] * (not self.lines)]
+            files = {"--json": self.json_file, "--trace": self.trace_file, "--page": self.page_file}
+        words = [word for name, file in files.items() if file for word in (name, os.path.abspath(file))]
+        return [*command, *words, *["--quiet"] * self.quiet]
 
     # -- loading -----------------------------------------------------------------------------------------------------
 
@@ -349,9 +349,10 @@ class Program:
             from ..session.ranks import clean_up
 
             clean_up()
-        if self.trace_file:
+        if self.trace_file and not self._ranks_wrote(self.trace_file):
             _write(self.trace_file, json.dumps(to_plain(self.trace)))
-        if (self.page_file or self.events_file) and not (self.session is None and without_torch()):
+        page = self.page_file or self.events_file
+        if page and not self._ranks_wrote(page) and not (self.session is None and without_torch()):
             self._write_page(report)
 
     def _write_page(self, report: Report) -> None:
@@ -423,20 +424,6 @@ class Program:
     def _among(self) -> dict[str, int]:
         ranks = self.session.ranks if self.session is not None else None
         return {"rank": ranks.rank, "ranks": ranks.world} if ranks is not None else {}
-
-
-def _check_writable(file: str) -> None:
-    parent = Path(file).resolve().parent
-    if not parent.is_dir():
-        raise click.UsageError(f"cannot write {file}: {parent} is no folder")
-    if not os.access(parent, os.W_OK) or (Path(file).exists() and not os.access(file, os.W_OK)):
-        raise click.UsageError(f"cannot write {file}: permission denied")
-
-
-def ranked(file: str) -> str:
-    """Each rank of a distributed program has a file of its own."""
-    number = rank() or 0
-    return f"{file}.rank{number}" if number else file
 
 
 def _write(file: str, text: str) -> None:

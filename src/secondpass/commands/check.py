@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import click
 
+from ._output_file import OutputFile
+
 __all__ = ["command"]
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif")
@@ -12,11 +14,9 @@ FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif")
 
 @click.command(short_help="Find the same faults by reading the code.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
-)
+@click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Also write the report as JSON.")
 @click.option("--output-format", type=click.Choice(FORMATS), help="How to print findings (default: full).")
-@click.option("--output-file", "-o", type=click.Path(dir_okay=False), metavar="FILE", help="Print to a file instead.")
+@click.option("--output-file", "-o", type=OutputFile(), metavar="FILE", help="Print to a file instead.")
 @click.option("--select", metavar="CODES", multiple=True, help="Codes, or beginnings of codes, to look for: SP1,SP403.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Codes, or beginnings of codes, to leave out.")
 @click.option("--exclude", metavar="PATTERNS", multiple=True, help="Files and folders to leave out, as in .gitignore.")

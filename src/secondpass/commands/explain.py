@@ -56,9 +56,11 @@ def command(cause: str | None, as_json: bool, why: str | None) -> None:
         click.echo(text)
         return
     found = find(cause)
-    several = causes.behind(cause) if found is None else []
+    begun = [c for c in causes.CAUSES.values() if len(cause) > 2 and c.code.startswith(cause.upper())]
+    several = (begun or causes.behind(cause)) if found is None else []
     if len(several) > 1:
-        click.echo(json.dumps([_plain(c) for c in several], indent=2) if as_json else _one_of(several))
+        text = _listed(several) if begun else _one_of(several)
+        click.echo(json.dumps([_plain(c) for c in several], indent=2) if as_json else text)
         return
     found = found or next(iter(several), None)
     if found is None:
@@ -83,7 +85,7 @@ def _read(file: str) -> Report:
     except OSError as error:
         click.echo(f"secondpass: cannot read {file}: {error.strerror}", err=True)
     except (ValueError, TypeError, KeyError):
-        click.echo(f"secondpass: {file} is no report. `secondpass run --json {file} PROGRAM` writes one.", err=True)
+        click.echo(f"secondpass: {file} is no report. `secondpass run --json REPORT PROGRAM` writes one.", err=True)
     raise SystemExit(2)
 
 

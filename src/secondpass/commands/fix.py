@@ -7,6 +7,10 @@ from pathlib import Path
 
 import click
 
+from ..watcher.rank import world
+from ._find_program import program_file
+from ._output_file import OutputFile
+
 __all__ = ["command"]
 
 
@@ -17,9 +21,7 @@ __all__ = ["command"]
 @click.option("--write", is_flag=True, help="Apply the proven patch.")
 @click.option("--undo", is_flag=True, help="Take the last --write back.")
 @click.option("--diff", "diff_only", is_flag=True, help="Print nothing but the patch.")
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
-)
+@click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Also write the report as JSON.")
 @click.option(
     "--unsafe", is_flag=True, help="Accept a patch whose proof could not be run (never one that was refuted)."
 )
@@ -64,11 +66,16 @@ def command(
         raise SystemExit(undo_last(Path.cwd()))
     if program is None:
         raise click.UsageError("which program? (secondpass fix train.py)")
+    if (world() or 1) > 1:
+        raise click.UsageError(
+            "one process tries the remedies, and starts the ranks for each of them:\n"
+            f"secondpass fix -m torch.distributed.run --nproc-per-node {world()} {program}"
+        )
     from ..remedies.prove.rounds import Options, repair
     from ..remedies.prove.run import Command
 
-    if not as_module and not Path(program).is_file():
-        raise click.UsageError(f"no such program: {program}")
+    if not as_module:
+        program_file(program)
     screen = Screen(diff_only)
     options = Options(until or 0, timeout, unsafe, screen.choose if interactive else None, screen.progress, runs)
     what = Command(program, arguments, as_module, Path.cwd())

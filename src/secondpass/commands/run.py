@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import click
 
+from ._output_file import OutputFile
+
 __all__ = ["command"]
 
 
@@ -12,15 +14,13 @@ __all__ = ["command"]
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Run a program; explain what goes wrong with its graph.",
 )
+@click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Also write the report as JSON.")
 @click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the report as JSON."
-)
-@click.option(
-    "--trace", "trace_file", type=click.Path(dir_okay=False), metavar="FILE",
+    "--trace", "trace_file", type=OutputFile(), metavar="FILE",
     help="Also write what was observed, before any judgement, as JSON: to be attached to a report of a wrong finding.",
 )  # fmt: skip
 @click.option(
-    "--page", "page_file", type=click.Path(dir_okay=False), metavar="FILE",
+    "--page", "page_file", type=OutputFile(), metavar="FILE",
     help="Also write one HTML page that shows what was seen; `secondpass see` adds what it costs in memory.",
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import click
 
+from ._output_file import OutputFile
+
 __all__ = ["command"]
 
 
@@ -13,7 +15,7 @@ __all__ = ["command"]
     short_help="Run a program; show what is alive, who holds it, what it costs.",
 )
 @click.option(
-    "--out", "page_file", type=click.Path(dir_okay=False), metavar="FILE", default="secondpass.html", show_default=True,
+    "--out", "page_file", type=OutputFile(), metavar="FILE", default="secondpass.html", show_default=True,
     help="Where the page goes; a name that ends in .json gets its data alone.",
 )  # fmt: skip
 @click.option(
@@ -21,7 +23,7 @@ __all__ = ["command"]
     help="List the saved tensors before and after the first N passes of each line; later ones are sampled.",
 )  # fmt: skip
 @click.option(
-    "--trace", "events_file", type=click.Path(dir_okay=False), metavar="FILE",
+    "--trace", "events_file", type=OutputFile(), metavar="FILE",
     help="Also write a Chrome trace (for Perfetto): iterations, passes, steps, graphs, and saved bytes over time.",
 )  # fmt: skip
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as with python -m.")

@@ -73,6 +73,12 @@ class _Extension:
 
     def line(self, line: str) -> None:
         """Explain the last exception, or what was silently wrong since."""
+        if line.strip():
+            from IPython.core.error import UsageError
+
+            raise UsageError(
+                f"%{_MAGIC} takes no arguments; %%{_MAGIC} runs the rest of a cell. (got {line.strip()!r})"
+            )
         session = self.sessions[0]
         failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if failed is not None and self._seen() == self.passes:
@@ -87,15 +93,31 @@ class _Extension:
         with secondpass.watch(quiet=True) as session:
             self.sessions.append(session)
             try:
-                done = self.shell.run_cell(cell)
+                done = self._run(cell)
             finally:
                 self.sessions.remove(session)
         if done.success:
             self._show(Report(findings=tuple(session.silent)), session.watcher.ledger.passes)
 
+    def _run(self, cell: str) -> Any:
+        """Runs the rest of a cell under the cell's own number, its lines counted from the magic's."""
+        shell, count = self.shell, self.shell.execution_count
+        # From 9.18 on IPython counts when a cell begins, before that when it ends; what it has stored is the same.
+        stored = len(shell.history_manager.input_hist_parsed) - 1
+        if not cell.lstrip().startswith("%%"):  # else the next magic must come first
+            cell = f"# %%{_MAGIC}\n{cell}"
+        try:
+            shell.execution_count = stored if stored > 0 else count
+            return shell.run_cell(cell)
+        finally:
+            shell.execution_count = count
+
     def _show(self, report: Report, passes: int) -> None:
         shown = text.render(report, color=self._colored())
-        print(shown or f"secondpass: nothing is wrong ({passes} passes seen)", end="" if shown else "\n")
+        print(
+            shown or f"secondpass: nothing is wrong ({passes} pass{'' if passes == 1 else 'es'} seen)",
+            end="" if shown else "\n",
+        )
 
     def _seen(self) -> int:
         return int(self.sessions[0].watcher.ledger.passes)

@@ -83,6 +83,7 @@ class _Watching:
         import secondpass
 
         with secondpass.watch(quiet=True) as session:
+            session.hurry()
             result = yield
         texts = [_text(finding) for finding in session.silent]
         if texts and strict:

@@ -15,7 +15,6 @@ from ._notebook import row, told
 __all__ = ["render"]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
-_HOME = "https://pypi.org/project/secondpass/"
 
 
 def render(report: Report) -> str:
@@ -26,7 +25,6 @@ def render(report: Report) -> str:
         "tool": {
             "driver": {
                 "name": "secondpass",
-                "informationUri": _HOME,
                 "version": str(report.tool.get("version", "0")),
                 "rules": rules,
             }

@@ -15,9 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import torch
-
-from .. import __version__
 from ..causes import diagnose
 from ..record import Finding, Report
 from ..torchgraph import LEAF
@@ -26,7 +23,7 @@ from ..watcher.bindings import Seen, Snapshot, Trail
 from ..watcher.failure import Failed, Graph, kind_of
 from ..watcher.ledger import PassNote
 from ..watcher.trace import build
-from .session import Session, note_of, with_edits
+from .session import Session, note_of, tool, with_edits
 from .unwatched_pass import Guess
 
 __all__ = ["explain", "last"]
@@ -46,7 +43,7 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Report:
         findings, sources = _findings(error, kind)
         report = Report(
             findings=tuple(findings),
-            tool={"name": "secondpass", "version": __version__, "torch": torch.__version__},
+            tool=tool(),
             program={"postmortem": True},
             notes=() if findings else ("the exception left too little behind to explain it",),
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -14,15 +15,17 @@ from typing import Any
 
 import torch
 
-from .. import __version__
+from .._version import __version__
 from ..causes import diagnose
 from ..causes.swallowed_error import swallowed
 from ..record import Finding, Place, Report, Trace
+from ..source import close_long_files
 from ..torchgraph import touchable
 from ..watcher.access import Access
 from ..watcher.failure import Failed, Graph
 from ..watcher.ledger import PassNote
 from ..watcher.log import Log
+from ..watcher.looks import LookTime
 from ..watcher.mark_running import Live
 from ..watcher.rank import rank, world
 from ..watcher.reducers import Refused
@@ -30,10 +33,26 @@ from ..watcher.trace import build
 from ..watcher.watcher import Watcher
 from .ranks import Ranks, run_folder, spelled
 
-__all__ = ["Session", "note_of", "with_edits"]
+__all__ = ["Session", "note_of", "tool", "with_edits"]
 
 _EXPLAINED = 20
 _TRIES = 16
+_HURRIED = 100_000
+_EDITING = 3.0
+"""Seconds for the edits of what is told at the end: whoever caught a dozen failures in a file of ten thousand lines waits for
+the end of the program, and the first edits tell enough."""
+
+
+def tool() -> dict[str, Any]:
+    """What a report was made with."""
+    python = platform.python_version()
+    return {"name": "secondpass", "version": __version__, "torch": torch.__version__, "python": python}
+
+
+class _Hurried:
+    """What many short watches share."""
+
+    time = LookTime(shared=True)
 
 
 class _Told:
@@ -56,6 +75,9 @@ class Session:
         self._lines = lines and log is None
         """Whether to mark the functions of the running program."""
         self._live: Live | None = None
+        self._hurry = False
+        self._editing = 0.0
+        """Seconds that edits took at the end."""
         self.watcher.on_failure = self._explain
         self.watcher.on_refusal = self._refused
         self.watcher.on_pass = self._went_on
@@ -83,9 +105,19 @@ class Session:
         self._sharing = False
         self._folder: Path | None = None
 
+    def __repr__(self) -> str:
+        passes = self.watcher.ledger.passes
+        found = ", ".join(dict.fromkeys(f.code for f in (*(one.finding for one in self._shown), *self.silent)))
+        return f"<Session: {passes} pass{'' if passes == 1 else 'es'}{f', found {found}' if found else ''}>"
+
     def share(self, folder: Path | None = None) -> None:
         """If this process turns out to be one of several ranks, they tell together what they have found: see `ranks`."""
         self._sharing, self._tries, self._folder = True, _TRIES, folder
+
+    def hurry(self) -> None:
+        """This is one of many short watches, those of a suite of tests: they look at passes within one time for all of them,
+        and leave out the edits of long files, which take seconds to read for that."""
+        self._hurry, self.watcher.looks.time = True, _Hurried.time
 
     def start(self) -> None:
         if self._lines and self._live is None:
@@ -145,6 +177,7 @@ class Session:
             self._open.append(_Told(finding, trace.sources, "" if said else text))
             if text and not said and hasattr(error, "add_note"):
                 error.add_note(text)
+        close_long_files()
 
     def complete(self, error: BaseException | None) -> None:
         """Somebody is going to read the notes of an exception: they get their edits."""
@@ -349,7 +382,9 @@ class Session:
             return  # what else there is to see comes from the steps that were lost
         trace = build(self.watcher, ended=ended)
         self.on_trace(trace)
-        self.silent = [with_edits(f, trace.sources) for f in diagnose(trace) if f.severity == "warning"]
+        silent = [_Told(f, trace.sources, "") for f in diagnose(trace) if f.severity == "warning"]
+        self.silent = [self._with_edits(told) for told in silent]
+        close_long_files()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -357,18 +392,24 @@ class Session:
         return (*(told.whole for told in (*self._shown, *self._open)), *self._lost(), *self.silent)
 
     def _lost(self) -> list[Finding]:
-        return [swallowed(told.whole, times) for told, times in self._swallowed.values()]
+        return [swallowed(self._with_edits(told), times) for told, times in self._swallowed.values()]
+
+    def _with_edits(self, told: _Told) -> Finding:
+        if self._editing > _EDITING and "whole" not in told.__dict__:
+            return told.finding
+        places = (told.finding.failed, told.finding.built, told.finding.freed)
+        if self._hurry and any(len(told.sources.get(p.file, "")) > _HURRIED for p in places if p is not None):
+            return told.finding
+        began = time.thread_time()
+        found = told.whole
+        self._editing += time.thread_time() - began
+        return found
 
     def report(self, program: dict[str, Any] | None = None) -> Report:
         """The findings with what they rest on."""
         return Report(
             findings=self.findings,
-            tool={
-                "name": "secondpass",
-                "version": __version__,
-                "torch": torch.__version__,
-                "python": platform.python_version(),
-            },
+            tool=tool(),
             program=program or {"pid": os.getpid()},
             passes={"count": self.watcher.ledger.passes, "steps": self.watcher.ledger.steps, "sites": self._sites()},
         )

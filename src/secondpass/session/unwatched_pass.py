@@ -49,12 +49,17 @@ class Guess:
         first = loops[0].lineno if loops else 0
         inside = [s for s in tree.statements if first < s.lineno < line and tree.function(s.lineno) is function]
         calls = [s.lineno for s in inside if any(True for _ in effects(s, "pass"))]
+        failing = _root(tree, line)
         for before in sorted(calls, reverse=True):  # rule 1
-            stmt = tree.statement(before)
-            root = root_of(stmt) if stmt is not None else None
-            held = self.tensors.get(ast.unparse(root)) if root is not None else None
+            root = _root(tree, before)
+            here = ((key[0][0], before, key[0][2]), *key[1:])
+            changed = {ast.unparse(t) for s in inside if s.lineno > before for t in assigned(s)}
+            if root and root == failing and root not in changed:
+                self.earlier = here  # the same root, whatever the name has come to hold since: rule 4
+                return
+            held = self.tensors.get(root)
             if held is not None and held.grad_fn is not None:
-                self.earlier = ((key[0][0], before, key[0][2]), *key[1:])
+                self.earlier = here
                 self.roots = (watcher.leaves.of(held.grad_fn),)
                 self.border = held.grad_fn._sequence_nr()
                 return
@@ -92,3 +97,10 @@ class Guess:
             and freed(t.grad_fn) is not False
         ]
         return max(numbers, default=None)
+
+
+def _root(tree: Source, line: int) -> str:
+    """What the pass on a line starts from, as the source says it."""
+    statement = tree.statement(line)
+    root = root_of(statement) if statement is not None else None
+    return ast.unparse(root) if root is not None else ""

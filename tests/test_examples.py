@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 # How often the names are looked at depends on the speed of the machine, and so do these counts.
 SAMPLED = re.compile(
-    r"\d+(?= (?:tensors )?with history)|(?<=with history in iteration )\d+|\d+(?=\ntensors with history)|\d+ of \d+(?= steps)"
+    r"\d+(?= (?:tensors )?with history)|(?<=with history in iteration )\d+|\d+(?=\ntensors with history)"
+    r"|\d+ of \d+ steps(?: that were looked at)?"
 )
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -52,6 +54,10 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def edits(finding: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(e["line"], e["new"]) for e in finding["remedies"][0]["edits"]]
+
+
 def test_every_example_is_expected():
     assert {p.stem for p in EXAMPLES} == set(EXPECTED)
 
@@ -77,6 +83,10 @@ def test_example(path, tmp_path, golden):
     if carriers:
         assert finding["carrier"]["name"].replace("'", '"') in carriers
     assert finding["remedies"], "a finding says what to do"
+    report = tmp_path / "check.json"
+    python("-m", "secondpass", "check", "--no-cache", "--json", str(report), str(tmp_path / "examples"))
+    [read] = json.loads(report.read_text())["findings"]
+    assert edits(read) == edits(finding), "reading it proposes the same edit as running it"
     start = watched.err.index(f"{finding['code']} {finding['cause']}")
     golden(f"examples/{path.stem}.txt", SAMPLED.sub("N", watched.err[start:]))
 

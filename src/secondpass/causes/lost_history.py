@@ -77,6 +77,7 @@ from dataclasses import replace
 from ..record import Carrier, Failure, Finding, Trace
 from ._finding import pass_evidence, place_of, quoted, remedy, warning
 from .facts.cut import constant_terms, find_cut
+from .facts.gradients import from_new_leaves
 from .facts.lines import root_text
 from .missing_create_graph import taken_without
 
@@ -110,15 +111,12 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 def _silent(trace: Trace) -> list[Finding]:
     """Passes that start from a leaf which nobody trains: a loss without history that was made to require a gradient."""
-    owned = {n for o in trace.owners for n in o.leaves}
-    bare = [
-        p
-        for p in trace.passes
-        if p.roots and max(p.roots) < 0 and not owned & set(p.roots) and p.kind == "backward" and not p.nested
-    ]
+    bare = from_new_leaves(trace)
     if len(bare) < 2 or not trace.owners or not trace.steps or any(not f.swallowed for f in trace.failures):
         return []
     first = bare[0]
+    if max(first.roots or ()) >= 0 and trace.window is not None:  # nothing was asked of its statements when it was made
+        trace = replace(trace, executed=trace.window.executed)
     finding = _explain(trace, Failure(first.when, "no-grad", place=first.place, stack=first.stack))
     message = finding.message.replace("so there is nothing to send back", "so its backward reaches no parameter", 1)
     return [replace(finding, severity="warning", message=message)]

@@ -461,10 +461,13 @@ class _Builder:
         log = self.watcher.log
         if log is None or self.graph is not None:
             return None
+        bare = [book.first for book in self.watcher.gradients.books() if book.looked > 1 and book.bare]
         here: list[PassNote] = []
         for note in self.notes:
             if note.in_main_thread and not note.nested:
-                if note.walked is None and len(here) > _ENOUGH:
+                # What is over before an optimizer with something to ask about has begun says nothing about it.
+                told = not bare or any(first is not None and here and first < here[-1].when for first in bare)
+                if note.walked is None and len(here) >= _ENOUGH and told:
                     break
                 here = [*here, note] if note.walked is not None else []
         here = here[-_WINDOW:]

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ...record import Pass, Step, Trace
 
-__all__ = ["Series", "series", "wasted"]
+__all__ = ["Series", "from_new_leaves", "series", "wasted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +101,23 @@ def wasted(trace: Trace, one: Pass) -> bool | None:
             return None
         left.discard(leaf)
     return not left
+
+
+def from_new_leaves(trace: Trace) -> list[Pass]:
+    """Passes that end where they begin: in leaves that nobody trains and that were made for this one pass, values that were told to
+    require a gradient (`torch.tensor(losses, requires_grad=True).mean()`)."""
+    owned = {n for o in trace.owners for n in o.leaves}
+    ends: dict[int, set[int]] = {}
+    for p in trace.passes:
+        if p.kind == "backward" and not p.nested and p.roots:
+            ends[p.when] = set(p.roots) if max(p.roots) < 0 else {n for n in p.walked or () if n < 0}
+    often = Counter(n for leaves in ends.values() for n in leaves)
+    trains = any(leaves & owned for leaves in ends.values())
+    found = []
+    for p in trace.passes:
+        leaves = ends.get(p.when)
+        if p.roots and leaves and not leaves & owned:
+            # Where others train, what ends in new leaves may be half of a pass: its gradients are sent on by hand.
+            if max(p.roots) < 0 or (not trains and all(often[n] == 1 for n in leaves)):
+                found.append(p)
+    return found

@@ -77,6 +77,14 @@ def _lies_before(node: Node, last: Pass, used: Pass) -> bool:
     return node.loops is not None and any(count_of(node.loops, x) is None for x in went_on)
 
 
+def _is_past(built: tuple[Place, ...], used: tuple[Place, ...]) -> bool:
+    """Whether what was built lies behind a pass in a function that both are in: as this call of it has not got there yet, it
+    was built in an earlier one. That tells turns apart that no loop statement makes (`[step(b) for b in batches]`)."""
+    at = {(p.file, p.function): p.line for p in used}
+    lines = ((p.line, at.get((p.file, p.function), p.line)) for p in reversed(built))
+    return next((one > other for one, other in lines if one != other), False)
+
+
 def count_of(loops: Iterable[Loop] | None, loop: Loop) -> int | None:
     """Which iteration of a loop some running loops say it was in; None where it was not running."""
     return next((x.count for x in loops or () if (x.file, x.line) == (loop.file, loop.line)), None)
@@ -140,7 +148,9 @@ class Meeting:
             return True
         loop = self.advanced
         # Built after the first pass, but still in its iteration: `baseline = 0.9 * baseline + ...` below the backward.
-        return loop is not None and node.loops is not None and count_of(node.loops, loop) == loop.count
+        if loop is not None:
+            return node.loops is not None and count_of(node.loops, loop) == loop.count
+        return self.same_site and _is_past(node.stack, self.used.stack)
 
     @cached_property
     def advanced(self) -> Loop | None:
@@ -268,7 +278,7 @@ class Meeting:
         if entry.loops is None or self.used.loops is None:
             return self._born_by_passes(entry)
         # Loops do not tell them apart: is it a function that is called again and again (a closure, a framework)?
-        if self.same_site and self.new and not self.is_new_in_call(entry):
+        if self.same_site and self.new and (not self.is_new_in_call(entry) or self.is_old(entry)):
             return "another call"
         return "this iteration"
 

@@ -109,6 +109,8 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
         # A function of numbers gives a number: the same one of torch keeps the history.
         inner = _replacement(source, node.args[0].value)
         return (node, f"torch.{last}({inner[1]})", inner[2]) if inner else None
+    if name == "float" and len(node.args) == 1 and not isinstance(node.args[0].value, cst.BaseNumber | cst.BaseString):
+        return node, source.code(node.args[0].value), "`float(...)`"
     if last in _WRAPS and node.args and (name.startswith("torch.") or last == "Variable"):
         return _unwrapped(source, node, name)
     return None

@@ -109,15 +109,23 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(trace, f) for f in failed] + _silent(trace) + _in_part(trace)
 
 
+def is_silent(trace: Trace) -> bool:
+    """Whether losses that have lost their history were made to require a gradient."""
+    return bool(_silent(trace))
+
+
 def _silent(trace: Trace) -> list[Finding]:
     """Passes that start from a leaf which nobody trains: a loss without history that was made to require a gradient."""
     bare = from_new_leaves(trace)
     if len(bare) < 2 or not trace.owners or not trace.steps or any(not f.swallowed for f in trace.failures):
         return []
     first = bare[0]
-    if max(first.roots or ()) >= 0 and trace.window is not None:  # nothing was asked of its statements when it was made
+    is_root = max(first.roots or ()) < 0
+    if not is_root and trace.window is not None:  # nothing was asked of its statements when it was made
         trace = replace(trace, executed=trace.window.executed)
     finding = _explain(trace, Failure(first.when, "no-grad", place=first.place, stack=first.stack))
+    if not is_root and finding.built is None:
+        return []  # new leaves of another kind: a network that is made anew for every pass
     message = finding.message.replace("so there is nothing to send back", "so its backward reaches no parameter", 1)
     return [replace(finding, severity="warning", message=message)]
 

@@ -82,9 +82,9 @@ from itertools import takewhile
 from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
 from ._finding import quoted, remedy, warning
-from .facts.gradients import from_new_leaves
 from .facts.lines import sources_of
 from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
+from .lost_history import is_silent
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -97,7 +97,7 @@ _STEPS = 2
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Parameters that were replaced after the optimizer was made, and optimizers that nothing reaches."""
-    if not trace.ended or any(p.roots and max(p.roots) < 0 for p in trace.passes) or len(from_new_leaves(trace)) > 1:
+    if not trace.ended or any(p.roots and max(p.roots) < 0 for p in trace.passes) or is_silent(trace):
         return []  # a loss without history reaches nothing: that is another cause
     found = []
     for owner in trace.owners:

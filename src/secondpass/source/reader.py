@@ -122,6 +122,8 @@ class Source:
         """Those that have got it."""
         self._with: dict[tuple[str, ...], list[int]] = {}
         """What `lines_with` has answered."""
+        self._functions: dict[int, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module] = {}
+        """What `function` has answered: judgements ask it of every statement that ran."""
         if text.count("\n") >= _LONG:
             self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
             _ = self.imported, self._called
@@ -143,6 +145,7 @@ class Source:
         """Throws the bodies away: from here on other objects stand for the same statements."""
         self.__dict__.pop("_index", None)
         self.__dict__.pop("statements", None)
+        self._functions = {}
         for function in self._opened:
             function.body = []
             self._closed.update(dict.fromkeys(range(_first(function), (function.end_lineno or 0) + 1), function))
@@ -315,10 +318,10 @@ class Source:
 
     def function(self, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module:
         """The function (or module) around a line."""
-        for stmt in reversed(self.path(line)):
-            if isinstance(stmt, Function) and stmt.lineno != line:
-                return stmt
-        return self.module
+        if line not in self._functions:
+            around = (s for s in reversed(self.path(line)) if isinstance(s, Function) and s.lineno != line)
+            self._functions[line] = next(around, self.module)
+        return self._functions[line]
 
     def function_name(self, line: int) -> str:
         return getattr(self.function(line), "name", "<module>")

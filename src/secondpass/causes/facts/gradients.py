@@ -112,7 +112,7 @@ def from_new_leaves(trace: Trace) -> list[Pass]:
         if p.kind == "backward" and not p.nested and p.roots:
             ends[p.when] = set(p.roots) if max(p.roots) < 0 else {n for n in p.walked or () if n < 0}
     often = Counter(n for leaves in ends.values() for n in leaves)
-    trains = any(leaves & owned for leaves in ends.values())
+    trains = any(owned.intersection(p.walked or ()) for p in trace.passes)
     found = []
     for p in trace.passes:
         leaves = ends.get(p.when)

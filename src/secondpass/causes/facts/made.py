@@ -5,8 +5,11 @@ calls to what the function returned, parts of tuples and dictionaries to the par
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from heapq import merge
+from itertools import islice
 
 from ...source import Effect, assigned, effects
 from .executed import Call, Run
@@ -170,8 +173,12 @@ class Values:
         functions = [n for n in path if isinstance(n, _Function) and n is not at.node]
         if not functions or name in _parameters(functions[-1]):
             return None
-        outside = [*functions[:-1], at.source.module]
-        return self._definition(name, (r for r in self._before(at) if _function(r) in outside), picks)
+        inside = [self._by_function.get(f, []) for f in (*functions[:-1], at.source.module)]
+        ends = [bisect_left(own, self._index.get(id(at), 0)) for own in inside]
+        before = merge(
+            *(islice(reversed(own), len(own) - end, None) for own, end in zip(inside, ends, strict=True)), reverse=True
+        )
+        return self._definition(name, (self.runs[k] for k in before), picks)
 
     def _attribute(self, expr: ast.Attribute, at: Run, picks: Picks) -> list[Part] | None:
         """What was last given an attribute of that name, whatever the object is called there."""
@@ -199,6 +206,14 @@ class Values:
 
     def _before(self, at: Run) -> Iterator[Run]:
         return (self.runs[k] for k in range(self._index.get(id(at), 0) - 1, -1, -1))
+
+    @cached_property
+    def _by_function(self) -> dict[ast.AST, list[int]]:
+        """Where the statements of each function are among the runs."""
+        found: dict[ast.AST, list[int]] = {}
+        for k, one in enumerate(self.runs):
+            found.setdefault(_function(one), []).append(k)
+        return found
 
     @cached_property
     def _index(self) -> dict[int, int]:

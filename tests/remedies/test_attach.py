@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from secondpass.causes import CAUSES
-from secondpass.record import Carrier, Finding, Place, Remedy
+from secondpass.causes import CAUSES, diagnose
+from secondpass.record import Carrier, Finding, Place, Remedy, Trace, from_plain
 from secondpass.remedies import attach, candidates
 from secondpass.remedies.edit.patch import apply_edits
 from secondpass.remedies.find.project import Project
@@ -185,3 +187,11 @@ def update(net, opt, roll):
     found = candidates(given, Project(None, {"main.py": text}))[0]
     first = text.splitlines()[0]
     assert apply_edits(text, list(found.edits)) == text.replace(first, f"{first}\n    roll.adv = roll.adv.detach()")
+
+
+def test_a_network_that_others_go_on_with_is_not_exchanged() -> None:
+    path = Path(__file__).parents[1] / "causes" / "programs" / "copy_trained_in_place_of_the_network.py"
+    trace = from_plain(Trace, json.loads(gzip.decompress(path.with_suffix(".json.gz").read_bytes())))
+    (finding,) = diagnose(trace)
+    found = attach(finding, sources={path.name: path.read_text(encoding="utf-8")})
+    assert [(r.kind, r.edits) for r in found.remedies] == [("reorder", ())]

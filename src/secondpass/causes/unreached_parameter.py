@@ -149,7 +149,17 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bo
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
     place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
-    if while_it_ran:
+    lives_on = trace.held is not None and trace.held >= set(owner.leaves)
+    if lives_on and not while_it_ran:
+        message = (
+            f"`{name}` gets gradients but is not in {made}, which holds the parameters of the `{name}` that was there before, "
+            "and is still held elsewhere: no step changes what is trained."
+        )
+        kind, title = (
+            "reorder",
+            f"train one `{name}`: make {made} of the new one, and go on with that, or do not replace it",
+        )
+    elif while_it_ran:
         message = (
             f"`{name}` was replaced while {made} went on with the parameters of the old one: "
             "the last steps moved nothing that is still in use."
@@ -165,7 +175,14 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bo
     why = "An optimizer keeps the parameters it was given; those that come later are never updated."
     remedies = [remedy(kind, title, why, target=owner.name, place=place)]
     return warning(
-        CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"), parameters=strangers
+        CODE,
+        "unreached-parameter",
+        message,
+        place,
+        remedies,
+        carrier=Carrier(name, "attribute"),
+        parameters=strangers,
+        lives_on=lives_on,
     )
 
 

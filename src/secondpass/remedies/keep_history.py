@@ -38,10 +38,14 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             yield from _in_torch(source, function)
             return
     for source, statement in known:
+        # What such a function computes was to have no history: switched on in it, a target would get one.
+        yield from _switched_off(source, source.scope(statement))
         yield from _at(source, statement, singly=finding.cause == "unreached-parameter")
     if not finding.sure or finding.cause == "unreached-parameter":
         return  # where the history was lost is not known: any other cut in the program may be meant
-    yield from _switched_off(project)
+    for source in project.sources:
+        for function in source.functions:
+            yield from _switched_off(source, function)
     chain = _towards_losses(project)
     functions = _entered(project, chain)
     for source, function in functions:
@@ -58,19 +62,19 @@ def _in_torch(source: Source, function: cst.FunctionDef) -> Iterator[Way]:
         yield Way(patch, f"Compute `{function.name.value}` with torch", safe=False, why=_WHY)
 
 
-def _switched_off(project: Project) -> Iterator[Way]:
+def _switched_off(source: Source, function: Scope | None) -> Iterator[Way]:
     """A function that switches recording off and leaves it so: off only while the function runs."""
-    for source in project.sources:
-        for function in source.functions:
-            body = list(simple(source.body(function)))
-            switches = [(s, c) for s in body if isinstance(s, cst.SimpleStatementLine) for c in _bare_calls(s)]
-            if len(switches) == 1 and _stops(switches[0][1]) and not any(pass_calls(s) for s in body):
-                switch, call = switches[0]
-                where, dot, _ = (dotted(call.func) or "").rpartition(".")
-                way = Way(title=f"Switch recording off in `{function.name.value}` only", safe=True, why=_WHY)
-                way.patch.insert_before(source, function, [f"@{where}{dot}no_grad()"])
-                way.patch.delete(source, switch)
-                yield way
+    if not isinstance(function, cst.FunctionDef):
+        return
+    body = list(simple(source.body(function)))
+    switches = [(s, c) for s in body if isinstance(s, cst.SimpleStatementLine) for c in _bare_calls(s)]
+    if len(switches) == 1 and _stops(switches[0][1]) and not any(pass_calls(s) for s in body):
+        switch, call = switches[0]
+        where, dot, _ = (dotted(call.func) or "").rpartition(".")
+        way = Way(title=f"Switch recording off in `{function.name.value}` only", safe=True, why=_WHY)
+        way.patch.insert_before(source, function, [f"@{where}{dot}no_grad()"])
+        way.patch.delete(source, switch)
+        yield way
 
 
 def _aliased(project: Project) -> Iterator[Way]:

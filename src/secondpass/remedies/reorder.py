@@ -28,6 +28,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     """What to move, and where to, by cause."""
     if finding.cause == "misplaced-zero-grad":
         yield from _zero_grad(finding, remedy, project)
+    elif finding.cause == "unreached-parameter" and finding.facts.get("lives_on"):
+        return  # whoever goes on with the old network would go on with one that was never trained
     elif finding.cause == "unreached-parameter":
         yield from _optimizer_later(finding, remedy, project)
         yield from handed_over(finding, remedy.target, project)

@@ -16,9 +16,14 @@ __all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
 
 
 def lines_of(
-    source: Source, statement: cst.BaseStatement, comments: bool = False, unwanted: set[str] | None = None
+    source: Source,
+    statement: cst.BaseStatement,
+    comments: bool = False,
+    unwanted: set[str] | None = None,
+    renamed: set[str] | None = None,
 ) -> list[str]:
-    """A statement's lines without its indentation, for putting elsewhere; `unwanted` names of a tuple become `_`."""
+    """A statement's lines without its indentation, for putting elsewhere; `unwanted` names of a tuple become `_`, `renamed`
+    ones get a name of their own."""
     span = source.lines_span(statement, comments)
     indent = source.indent(statement)
     # A string over several lines must keep its text: such a statement's later lines stay as they are.
@@ -26,10 +31,12 @@ def lines_of(
         isinstance(n, cst.SimpleString | cst.FormattedString) and "\n" in source.code(n) for n in walk(statement)
     )
     text = source.text[span.start : span.end]
-    for name in reversed(_elements(statement) if unwanted else []):
-        if name.value in unwanted:  # type: ignore[operator]
-            here = source.span(name)
-            text = text[: here.start - span.start] + "_" + text[here.end - span.start :]
+    others = {id(n): f"{n.value}_again" for n in _variables(statement) if n.value in (renamed or ())}
+    others |= {id(n): "_" for n in _elements(statement) if n.value in (unwanted or ())}
+    changed = [n for n in walk(statement) if id(n) in others]
+    for name in sorted(changed, key=lambda n: -source.span(n).start):
+        here = source.span(name)
+        text = text[: here.start - span.start] + others[id(name)] + text[here.end - span.start :]
     lines = text.rstrip("\r\n").splitlines()
     return [line.removeprefix(indent) if i == 0 or not rigid else line for i, line in enumerate(lines)]
 
@@ -43,6 +50,14 @@ def _elements(statement: cst.BaseStatement) -> list[cst.Name]:
     return [e.value for e in target.elements if isinstance(e.value, cst.Name)]
 
 
+def _variables(statement: cst.BaseStatement) -> list[cst.Name]:
+    """The names in a statement that stand for a variable: no attributes, and no arguments' names."""
+    nodes = list(walk(statement))
+    fixed = {id(n.attr) for n in nodes if isinstance(n, cst.Attribute)}
+    fixed |= {id(n.keyword) for n in nodes if isinstance(n, cst.Arg) and n.keyword is not None}
+    return [n for n in nodes if isinstance(n, cst.Name) and id(n) not in fixed]
+
+
 def put(
     patch: Patch,
     source: Source,
@@ -51,16 +66,17 @@ def put(
     after: bool = False,
     moved: Iterable[cst.BaseStatement] = (),
     unwanted: set[str] | None = None,
+    renamed: set[str] | None = None,
 ) -> None:
     """Writes statements before (or after) an anchor and takes those that move away from where they stood.
 
-    What is repeated gives no new value to `unwanted` names.
+    What is repeated gives no new value to `unwanted` and `renamed` names.
     """
     gone = {id(s) for s in moved}
     lines: list[str] = []
     for statement in statements:
         moves = id(statement) in gone
-        lines += lines_of(source, statement, comments=moves, unwanted=None if moves else unwanted)
+        lines += lines_of(source, statement, comments=moves, unwanted=None if moves else unwanted, renamed=renamed)
     for statement in moved:
         patch.delete(source, statement, comments=True)
     (patch.insert_after if after else patch.insert_before)(source, anchor, lines)
@@ -96,10 +112,15 @@ def _head_names(statement: cst.BaseStatement) -> set[str]:
 
 
 def movable(
-    source: Source, statements: list[cst.BaseStatement], region: list[cst.BaseStatement], within: tuple[int, int]
+    source: Source,
+    statements: list[cst.BaseStatement],
+    region: list[cst.BaseStatement],
+    within: tuple[int, int],
+    kept: set[str] | None = None,
 ) -> list[cst.BaseStatement]:
-    """Those statements whose results nobody else reads inside a stretch of the text: they move, others repeat."""
-    staying: set[int] = set()
+    """Those statements whose results nobody else reads inside a stretch of the text: they move, others (and those that give
+    `kept` names) repeat."""
+    staying = {id(s) for s in statements if written(s) & (kept or set())}
     changed = True
     while changed:
         changed = False

@@ -54,9 +54,19 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 safe=False,
                 why="the second pass sees the parameters as they are then, at the price of another forward",
             )
-            moved = movable(source, part, body, (0, source.order(two)))
+            reported = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in [two, *late]))
+            moved = movable(source, part, body, (0, source.order(two)), kept=reported)
             needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))
-            put(way.patch, source, part, anchor, after=after, moved=moved, unwanted=_others(source, part, body, needed))
+            put(
+                way.patch,
+                source,
+                part,
+                anchor,
+                after=after,
+                moved=moved,
+                unwanted=_others(source, part, body, needed),
+                renamed=reported,
+            )
             yield way
 
 
@@ -66,6 +76,17 @@ def _others(
     """What repeated statements give besides what the pass needs, and somebody still reads: it keeps its value."""
     found = set().union(*(written(s) for s in repeated)) - needed
     return {n for n in found if any(not any(r is s for s in repeated) for r in readers(body, {n}))}
+
+
+def _read_later(
+    source: Source, repeated: list[cst.BaseStatement], body: list[cst.BaseStatement], two: cst.BaseStatement
+) -> set[str]:
+    """What repeated statements give, and statements behind the pass read: what they report is the forward that was."""
+    later = [s for s in simple(body, nested=True) if source.order(s) > source.order(two)]
+    names = set().union(*(written(s) for s in repeated))
+    return {
+        n for n in names if n.isidentifier() and any(source.order(r) > source.order(two) for r in readers(later, {n}))
+    }
 
 
 def _last_write(

@@ -154,7 +154,8 @@ for out in stream(cell, data):
     assert any("         yield kept\n+        kept = kept.detach()" in d for d in diffs)
 
 
-def test_programs_start_from_a_process_that_has_torch(tmp_path: Path) -> None:
+def test_programs_start_from_a_process_that_has_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # with more threads it would have none to start from
     (tmp_path / "main.py").write_text(
         "import os, sys\nopen('seen', 'w').write(str('torch' in sys.modules))\nsys.exit(3)\n"
     )

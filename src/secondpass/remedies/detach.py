@@ -35,7 +35,7 @@ from .proposal import Way
 from .rewrite.cuts import cut_of, import_module
 from .rewrite.forms import detached, guess
 
-__all__ = ["propose"]
+__all__ = ["propose", "seen"]
 
 _CROSSES = "the value goes on; the gradient of earlier iterations is cut, since their pass has consumed their history"
 _ENTERS = "it becomes a constant for that loss, which must not train what made it"
@@ -55,7 +55,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         _stored(finding, name, project),
         _used(finding, name, project),
     )
-    seen = _seen(finding, project)
+    behind = seen(finding, project)
     order: tuple[Iterator[Way], ...]
     if finding.cause == "crossed-networks":
         order = (used, stored)
@@ -63,14 +63,14 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         order = (_put_away(finding, project), stored, used)
     elif finding.facts.get("stays") and finding.cause == "carried-state":
         # What a name keeps from one iteration on is the same for all of them; so it is for the first.
-        order = (stored, seen, used, crossing)
+        order = (stored, behind, used, crossing)
     elif finding.cause == "stored-history":
-        order = (stored, _put_away(finding, project), used, *(() if _is_data(finding) else (seen, crossing)))
+        order = (stored, _put_away(finding, project), used, *(() if _is_data(finding) else (behind, crossing)))
     elif finding.cause in {"hoisted-forward", "graph-leak"}:
-        early = _seen(finding, project, before=True)
-        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, early, seen, crossing)
+        early = seen(finding, project, before=True)
+        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, early, behind, crossing)
     else:
-        order = (seen, crossing, used, stored)
+        order = (behind, crossing, used, stored)
     for ways in order:
         yield from ways
 
@@ -82,7 +82,7 @@ def _is_data(finding: Finding) -> bool:
     return facts.get("reached only through it") == 0
 
 
-def _seen(finding: Finding, project: Project, *, before: bool = False) -> Iterator[Way]:
+def seen(finding: Finding, project: Project, *, before: bool = False) -> Iterator[Way]:
     """What a run saw to be carried, cut behind the step; or before the loop that all of it was made outside of."""
     around = finding.facts.get("loop") or {}
     for cut in cuts(finding, project):

@@ -145,6 +145,14 @@ def _at(source: Source, statement: cst.BaseStatement, *, singly: bool = False) -
         yield Way(patch, f"Keep the history: without {what}", safe=False, why=_WHY)
     for outer in [statement, *source.up(statement)]:
         if isinstance(outer, cst.With) and len(outer.items) == 1 and _stops(outer.items[0].item):
+            here = source.within(statement, source.body(outer))
+            if here is not None and here is not source.body(outer)[0]:
+                # What comes before it in the block may be meant: a teacher.
+                patch = Patch()
+                _dedent(patch, source, outer, here)
+                yield Way(
+                    patch, f"Keep the history from line {source.line_of(here)} on: `no_grad` ends above it", why=_WHY
+                )
             patch = Patch()
             _dedent(patch, source, outer)
             yield Way(patch, "Keep the history: without `no_grad`", safe=False, why=_WHY)
@@ -168,14 +176,17 @@ def _stops(node: cst.BaseExpression) -> bool:
     return name.endswith(("no_grad", "inference_mode"))
 
 
-def _dedent(patch: Patch, source: Source, block: cst.With) -> None:
-    """The body of a `with` without its head, one level to the left."""
+def _dedent(patch: Patch, source: Source, block: cst.With, since: cst.BaseStatement | None = None) -> None:
+    """The body of a `with` without its head, one level to the left; or what stands in it from a statement on."""
     body = source.body(block)
     if not body:
         return
     indent, inner = source.indent(block), source.indent(body[0])
     span = source.lines_span(block)
     start = source.offset(source.last_line(block.items[-1]) + 1)
+    if since is not None:
+        start = source.lines_span(since, comments=True).start
+        span = Span(start, span.end)
     rigid = {
         line
         for n in walk(block)

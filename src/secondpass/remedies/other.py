@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
 from ..record import Finding, Remedy
+from .detach import seen
 from .edit.source import Source, walk
 from .find.flow import history_slice, method_call, names_read, simple, written
 from .find.project import Project
@@ -19,6 +21,8 @@ from .rewrite.emptied import emptied
 
 __all__ = ["propose"]
 
+_SUMS = "the sum goes on, and every pass sends back what is new in it; what it was before has had its own"
+
 
 def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
     """By cause."""
@@ -28,6 +32,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause in {"accumulated-loss", "carried-state"} and name:
         for patch, title in restarted(finding, name, project):
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
+        if finding.cause == "accumulated-loss":
+            yield from _value_only(finding, project)
     elif finding.cause == "stored-history" and name:
         yield from emptied(finding, name, project)
     elif finding.cause == "stale-gradient":
@@ -36,6 +42,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _not_reentrant(project)
     elif finding.cause == "unreached-parameter":
         yield from _of_another(finding, remedy.target, project)
+
+
+def _value_only(finding: Finding, project: Project) -> Iterator[Way]:
+    """The sums go on as values: the next pass goes through what is new."""
+    for way in seen(finding, project):
+        yield replace(way, title=way.title.replace("Detach", "Keep the value of", 1), why=_SUMS)
 
 
 def _not_reentrant(project: Project) -> Iterator[Way]:
@@ -78,8 +90,10 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
     if finding.cause == "repeated-backward" and not finding.facts.get("adds", True):
         return
     source, statement = here
-    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
-    if not isinstance(small, cst.Expr) or not pass_calls(statement):
+    if not pass_calls(statement):
+        yield from _made_by_others(finding, project)
+        return
+    if not _is_alone(statement):
         return
     observed = finding.facts.get("adds") and finding.facts.get("moves") is False
     for where, scope in () if observed else project.scopes(finding.failed):
@@ -101,6 +115,27 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
         why="the first pass has already put the gradient of this root in place",
     )
     way.patch.delete(source, statement)
+    yield way
+
+
+def _is_alone(statement: cst.BaseStatement) -> bool:
+    """Whether a statement is one call, whose value nobody takes."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+    return isinstance(small, cst.Expr)
+
+
+def _made_by_others(finding: Finding, project: Project) -> Iterator[Way]:
+    """The second pass is made by a framework that was given the loss: the program's own is one too many."""
+    here = project.at(finding.freed)
+    if not here or not _is_alone(here[1]) or not pass_calls(here[1]) or not finding.facts.get("adds"):
+        return
+    way = Way(title="Leave the pass to the framework", safe=False)
+    way.why = "the framework sends the loss that it is given through backward itself"
+    block = here[0].block(here[1])
+    if len(block) == 1:
+        way.patch.replace(here[0], here[1], "pass")
+    else:
+        way.patch.delete(here[0], here[1])
     yield way
 
 

@@ -155,6 +155,13 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
         source, clear = here
         scope = source.scope(clear)
         yield from turns_apart(source, clear)
+        loop = next(iter(source.loops(clear)), None)
+        beside = [s for s in _steps(source, scope) if loop is not None and source.loops(s)[:1] == [loop]]
+        if loop is not None and beside and not any(pass_calls(s) for s in simple(source.body(loop))):
+            # One optimizer after the other: what the later ones are to apply is still needed.
+            yield _move(
+                Way(title="Clear the gradients behind all steps", safe=True, why=why), source, clear, loop, after=True
+            )
         counted = [
             s
             for s in _steps(source, scope)

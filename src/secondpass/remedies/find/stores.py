@@ -12,7 +12,7 @@ from ...record import Finding
 from ..edit.patch import Patch, attached
 from ..edit.source import Source, walk
 from .callers import arguments, calls_of, parameters_of
-from .flow import base_of, calls, dotted, names_read, plain, reads, simple, targets, written
+from .flow import assigned_value, base_of, calls, dotted, names_read, plain, reads, simple, targets, written
 from .project import Project, Scope, without_history
 
 __all__ = ["same_holder", "wrapped_stores"]
@@ -45,7 +45,7 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
             for node in _values(statement, name):
                 # Of several things that are stored together, only those that some caller gives a history.
                 several = isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict)
-                known = tracked | _given(project, scope) if several else tracked
+                known = tracked | _given(project, source, scope) if several else tracked
                 what = _wrap(project, patch, source, node, known if only_tracked else None, suffix) or what
             if (
                 not any(True for _ in _values(statement, name))
@@ -65,13 +65,17 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
         yield from _under_key(project, key.group(2), suffix)
 
 
-def _given(project: Project, scope: Scope) -> set[str]:
-    """The parameters of a function to which some call gives something with history."""
+def _given(project: Project, source: Source, scope: Scope) -> set[str]:
+    """The parameters of a function to which some call gives something with history, and what is computed with them."""
     names = parameters_of(scope)
     found = set()
     for where, call in calls_of(project, scope) if isinstance(scope, cst.FunctionDef) and names else ():
         tracked = project.tracked(where, where.scope(call))
         found |= {name for name, value in arguments(call, names).items() if project.gives_history(value, tracked)}
+    for statement in simple(source.body(scope)) if found else ():
+        value = assigned_value(statement)
+        if value is not None and project.gives_history(value, found):
+            found |= written(statement)
     return found
 
 

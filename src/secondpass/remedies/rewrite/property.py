@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..edit.source import Source
+from ..edit.source import Source, walk
 from ..find.callers import parameters_of
 from ..find.flow import assigned_value, base_of, history_slice, names_read, simple, written
 from ..find.project import Project
@@ -41,7 +41,18 @@ def computed_attribute(project: Project, name: str) -> tuple[Source, cst.Functio
         or makes_leaf(project, source, statement)
     ):
         return None
-    return found[0] if project.gives_history(value, project.tracked(source, function)) else None
+    tracked = project.tracked(source, function)
+    return found[0] if project.gives_history(value, tracked) or _method_gives(project, value) else None
+
+
+def _method_gives(project: Project, value: cst.BaseExpression) -> bool:
+    """Whether an expression is a call of a method that returns something with history: `self.normalised()`."""
+    for where, method in project.callees(value) if isinstance(value, cst.Call) else ():
+        tracked = project.tracked(where, method)
+        returned = [n.value for n in walk(method) if isinstance(n, cst.Return) and n.value is not None]
+        if where.class_of(method) is not None and any(project.gives_history(r, tracked) for r in returned):
+            return True
+    return False
 
 
 def as_property(name: str, project: Project) -> Iterator[Way]:

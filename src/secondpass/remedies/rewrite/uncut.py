@@ -93,6 +93,9 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
         if node.func.attr.value == "numpy" and value.endswith(".cpu()"):
             value = value.removesuffix(".cpu()")
         return node, value, f"`.{node.func.attr.value}()`"
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "sample" and "random" not in source.code(node):
+        # Of a distribution: what is drawn depends on its parameters. Others have no such method, and a proof shows it.
+        return node.func.attr, "rsample", "`.sample()`, which cuts"
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _HARD:
         base = node.func.value
         if isinstance(base, cst.Comparison):
@@ -120,7 +123,11 @@ def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, 
     value = node.args[0].value
     inner = _replacement(source, value)
     text = inner[1] if inner else source.code(value)
-    if isinstance(value, cst.List | cst.ListComp | cst.Tuple):
+    if isinstance(value, cst.List | cst.Tuple) and any(
+        isinstance(e.value, cst.List | cst.Tuple) for e in value.elements
+    ):
+        text = _stacked(source, value)
+    elif isinstance(value, cst.List | cst.ListComp | cst.Tuple):
         parts = [n for n in walk(value) if n is not value and _replacement(source, n)]
         start = source.span(value).start
         text = source.code(value)
@@ -134,6 +141,16 @@ def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, 
     if isinstance(value, cst.BaseNumber | cst.BaseString):
         return None
     return node, text, f"`{name}(...)`"
+
+
+def _stacked(source: Source, node: cst.BaseExpression) -> str:
+    """Lists of lists of tensors and numbers, as tensors."""
+    if isinstance(node, cst.List | cst.Tuple):
+        return f"torch.stack([{', '.join(_stacked(source, e.value) for e in node.elements)}])"
+    number = node.expression if isinstance(node, cst.UnaryOperation) else node
+    inner = _replacement(source, node)
+    text = inner[1] if inner and inner[0] is node else source.code(node)
+    return f"torch.tensor({text})" if isinstance(number, cst.BaseNumber) else text
 
 
 def _is_list(source: Source, node: cst.CSTNode, name: str) -> bool:

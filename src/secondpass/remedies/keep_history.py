@@ -146,13 +146,12 @@ def _at(source: Source, statement: cst.BaseStatement, *, singly: bool = False) -
     for outer in [statement, *source.up(statement)]:
         if isinstance(outer, cst.With) and len(outer.items) == 1 and _stops(outer.items[0].item):
             here = source.within(statement, source.body(outer))
-            if here is not None and here is not source.body(outer)[0]:
-                # What comes before it in the block may be meant: a teacher.
+            if here is not None and _stands_alone(source, here, outer):
+                # What comes before it in the block may be without history on purpose: a teacher.
                 patch = Patch()
                 _dedent(patch, source, outer, here)
-                yield Way(
-                    patch, f"Keep the history from line {source.line_of(here)} on: `no_grad` ends above it", why=_WHY
-                )
+                title = f"Keep the history from line {source.line_of(here)} on: `no_grad` ends above it"
+                yield Way(patch, title, why=_WHY)
             patch = Patch()
             _dedent(patch, source, outer)
             yield Way(patch, "Keep the history: without `no_grad`", safe=False, why=_WHY)
@@ -163,6 +162,14 @@ def _at(source: Source, statement: cst.BaseStatement, *, singly: bool = False) -
                     patch.replace(source, _line(source, decorator), "")
                     yield Way(patch, "Keep the history: without `no_grad`", safe=False, why=_WHY)
             break
+
+
+def _stands_alone(source: Source, statement: cst.BaseStatement, block: cst.With) -> bool:
+    """Whether a block has statements before this one, and nothing that they make is used from it on."""
+    body = source.body(block)
+    at = next(i for i, s in enumerate(body) if s is statement)
+    made = {n for s in body[:at] for n in written(s)}
+    return at > 0 and not any(made & names_read(s) for s in body[at:])
 
 
 def _line(source: Source, node: cst.CSTNode) -> Span:

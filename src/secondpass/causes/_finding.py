@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
-from ..record import Binding, Carrier, Failure, Finding, Loop, Pass, Place, Remedy, Step, Trace
+from ..record import Binding, Carrier, Failure, Finding, Loop, Node, Pass, Place, Remedy, Step, Trace
 from .facts.change import Change
 from .facts.lines import call_text, root_text, source_of
 from .facts.meeting import Meeting, count_of
 from .facts.names import Named
-from .facts.operations import is_row
+from .facts.operations import is_row, is_view
 from .rules import decide, why
 
 __all__ = [
@@ -154,17 +155,18 @@ def about_meeting(
         labels[freed.when] = "before" if meeting.changed else "freed"
     evidence = pass_evidence(trace, used.when, labels, meeting.crossed or meeting.outside)
     state = "not what it saved" if meeting.changed else "gone"
+    first = trace.nodes.get(meeting.failure.node or 0, meeting.node)
     evidence.append(
         {
             "what": "node",
-            "text": f"{meeting.node.op} is the first operation whose saved tensors are {state}",
-            "op": meeting.node.op,
-            "place": place_of(meeting.node.place),
+            "text": f"{first.op} is the first operation whose saved tensors are {state}",
+            "op": first.op,
+            "place": place_of(first.place),
         }
     )
     named = Named(meeting)
     entry = meeting.entry
-    while is_row(entry) and (
+    while _is_taken_apart(trace, entry) and (
         behind := [n for k in entry.parents or () if (n := trace.nodes.get(k)) and n.leaf is None]
     ):
         entry = behind[0]  # a loop over a tensor takes its rows; what made them stands elsewhere
@@ -199,6 +201,13 @@ def about_meeting(
             **facts,
         },
     )
+
+
+def _is_taken_apart(trace: Trace, entry: Node) -> bool:
+    """Whether a node gives a loop the parts of a tensor."""
+    source = source_of(trace, entry.place)
+    stmt = source.statement(entry.place.line) if source is not None and entry.place is not None else None
+    return is_row(entry) or (is_view(entry) and isinstance(stmt, (ast.For, ast.AsyncFor)))
 
 
 def _owners(trace: Trace, leaves: set[int]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ _HOW = {
     "cast": "an integer or boolean tensor cannot carry history",
     "sample": "a sample has no gradient, so its history ends",
     "no_grad": "nothing is recorded while gradients are switched off",
-    "frozen": "none of the parameters requires a gradient",
+    "frozen": "none of the parameters behind it requires a gradient",
 }
 
 

@@ -34,8 +34,8 @@ class Row:
 
 def _taken_without_graph(m: Meeting) -> bool:
     freed = m.freed
-    if freed is None or freed.kind != "grad" or freed.create:
-        return False
+    if freed is None or freed.kind != "grad" or freed.create or set(freed.roots or ()) & set(m.used.roots or ()):
+        return False  # what is computed from a root is no part of it
     # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss, or the
     # loss is that of the parameters one step on.
     if freed.inputs is not None and set(freed.inputs) & m.trained:
@@ -78,7 +78,8 @@ def _carried(m: Meeting) -> bool:
         return False  # layer upon layer of one forward, with a loss at each
     if m.next:
         return True
-    return m.earlier and m.kept_inside is None and bool(m.fresh) and m.again is not False and not _kept(m)
+    goes_on = m.replaced or (m.again is not False and not _kept(m))
+    return m.earlier and m.kept_inside is None and bool(m.fresh) and goes_on
 
 
 def _kept(m: Meeting) -> bool:
@@ -123,7 +124,7 @@ ROWS = (
         _piled_up,
     ),
     Row(5, "stored-history", "one holder has values of several iterations", _stored),
-    Row(6, "carried-state", "a value of an earlier iteration, whose statement has run again since", _carried),
+    Row(6, "carried-state", "a value of an earlier iteration, whose statement has run again since, or whose place has a newer value", _carried),
     Row(7, "stored-history", "built once and stored; what is behind it is trained in other ways", _as_data),
     Row(
         8,
@@ -154,6 +155,7 @@ def why(meeting: Meeting, row: Row) -> dict[str, Any]:
             "born": meeting.born,
             "again": meeting.again,
             "next": meeting.next,
+            "replaced": meeting.replaced,
             "holder": [b.name for b in meeting.bound_now][:4],
             "store": store.name if store is not None else None,
             "joins": meeting.joins,

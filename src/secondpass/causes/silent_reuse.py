@@ -78,9 +78,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..record import Carrier, Finding, Node, Pass, Trace
+from ..record import Binding, Carrier, Finding, Node, Pass, Trace
 from ._finding import place_of, quoted, remedy, warning
 from .facts.lines import source_of
+from .facts.names import as_written
 from .facts.operations import is_linear, is_view
 
 CODE = "SP110"
@@ -168,8 +169,14 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
     )
     names = [b for b in trace.bindings if b.number in again]
     written = [t for p in entry.stack if (s := source_of(trace, p)) is not None for t in s.targets(p.line)]
-    best = min(names, key=lambda b: (b.kind == "slot", len(b.path.ways), len(b.name), -b.number), default=None)
-    name = best.name if best is not None else written[0] if written else ""
+
+    def order(b: Binding) -> tuple[int, bool, int, int, int]:
+        # What the statement itself gives its value to goes on; what its callers call the result they get anew.
+        own = next((k for k, w in enumerate(written) if _last(w) == _last(b.name)), len(written))
+        return own, b.kind == "slot", len(b.path.ways), len(b.name), -b.number
+
+    best = min(names, key=order, default=None)
+    name = as_written(trace, best.name, written) if best is not None else written[0] if written else ""
     place = entry.place or used.place
     it = quoted(name, "A tensor")
     if grows:
@@ -220,3 +227,7 @@ def _explain(trace: Trace, used: Pass, again: set[int], *, grows: bool) -> Findi
         evidence=evidence,
         built_stack=[place_of(p) for p in entry.stack],
     )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2].partition("[")[0]

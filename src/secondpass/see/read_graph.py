@@ -436,6 +436,7 @@ class _Modules:
                 if buffer is not None:
                     self.buffers.add(storage(buffer))
         shot.modules.clear()
+        shot.leaves.clear()
         shot.optimizers.clear()
 
     def owner(self, graph: dict[Any, tuple[Any, ...]], node: Any) -> str | None:

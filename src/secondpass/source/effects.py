@@ -46,6 +46,8 @@ _STEPS = {"step"}
 _CLEARS = {"zero_grad"}
 _CACHES = {"cache", "lru_cache", "cached_property"}
 _SWITCHES = {"no_grad", "inference_mode", "set_grad_enabled"}
+_TABLES = {"Embedding", "EmbeddingBag"}
+"""Made from values that are there, they are not trained unless one says so."""
 _HARMLESS = {"requires_grad_", "retain_grad", "detach_", "share_memory_", "backward", "apply_"}
 _HOMES = {"torch", "F", "np", "numpy", "torch.nn.functional", "nn.functional", "functional"}
 _FUNCTION_HOMES = ("init", "functional")
@@ -99,6 +101,8 @@ def _read(part: ast.AST) -> Iterator[Effect]:
             if isinstance(target, ast.Subscript):
                 yield Effect("store", "[...] =", target.value, part.value, part)
                 yield Effect("write", "[...] =", target.value, part.value, part)
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                yield Effect("freeze", "requires_grad =", target.value, part.value, part)
             if isinstance(target, ast.Attribute) and target.attr == "grad" and _is_none(part.value):
                 yield Effect("clear", "grad = None", target.value, None, part)
     for node in ast.walk(part):
@@ -133,11 +137,21 @@ def _of_call(call: ast.Call) -> Iterator[Effect]:
         yield Effect("cache", name, None, None, call)
     if name in _SWITCHES:
         yield Effect("switch", name, None, first, call)
-    if name == "requires_grad_" and (first is None or not _is_false(first)):
-        pass
-    elif name == "requires_grad_":
-        yield Effect("freeze", name, owner, None, call)
+    yield from _freezes(call, name, owner)
     yield from _writes(call, method, owner)
+
+
+def _freezes(call: ast.Call, name: str, owner: ast.expr | None) -> Iterator[Effect]:
+    """What may say of tensors that they require no gradient; its value is what they are given, None where that is False."""
+    given = next((k.value for k in call.keywords if k.arg in ("requires_grad", "freeze")), None)
+    if name == "requires_grad_" and (value := given or next(iter(call.args), None)) is not None:
+        yield Effect("freeze", name, owner, value, call)
+    elif name == "setattr" and len(call.args) == 3 and ast.unparse(call.args[1]) == "'requires_grad'":
+        yield Effect("freeze", name, call.args[0], call.args[2], call)
+    elif name == "Parameter" and given is not None:
+        yield Effect("freeze", name, None, given, call)
+    elif name == "from_pretrained" and owner is not None and ast.unparse(owner).rpartition(".")[2] in _TABLES:
+        yield Effect("freeze", name, None, given, call)
 
 
 def _writes(call: ast.Call, method: str, owner: ast.expr | None) -> Iterator[Effect]:

@@ -120,6 +120,8 @@ class Snapshot:
     optimizers: list[tuple[str, Any]] = field(default_factory=list)
     """Names and optimizers, for use at once: whoever keeps the snapshot empties the list."""
     modules: list[tuple[str, Any]] = field(default_factory=list)
+    leaves: list[tuple[str, Any]] = field(default_factory=list)
+    """Tensors that require a gradient themselves, and that no module has: names that lead straight to a parameter."""
     """Names and modules, likewise."""
     whole: bool = True
     """Whether everything in reach was looked at: False where the budget ran out."""
@@ -331,6 +333,8 @@ class _Look:
         if self.tensors is not None:
             self.tensors.setdefault(trail.spelled(), value)
         if node is None:
+            if value.requires_grad:
+                self.shot.leaves.append((trail.spelled(), value))
             return False
         self.last = node
         seen = Seen(

@@ -19,6 +19,8 @@ from ..source import joined
 __all__ = ["Files", "pairs_of"]
 
 _HERE = str(Path(__file__).resolve().parent.parent) + os.sep
+_RUNNER = os.path.join(_HERE, "commands", "_program.py")
+"""Runs a program: what stands outside of it, whoever called it, is no part of the program."""
 _CODES = 20_000
 _ENTRANCES = tuple(
     os.path.join("torch", *p) for p in (("_tensor.py",), ("autograd", "__init__.py"), ("autograd", "graph.py"))
@@ -113,6 +115,8 @@ class Files:
         while frame is not None:
             if self.mine(frame.f_code):
                 found.append(frame)
+            elif frame.f_code.co_filename == _RUNNER:
+                break
             frame = frame.f_back
         return found
 
@@ -157,6 +161,8 @@ class Files:
                 known = self._know(code)
             if known.mine:
                 found += (known, frame.f_lasti)
+            elif known.outermost:
+                break
             frame = frame.f_back
         return tuple(found)
 
@@ -225,10 +231,11 @@ def pairs_of(key: tuple[Any, ...]) -> list[tuple[Any, int]]:
 class _Code:
     """A code object and whose it is. It holds the code, so that no other can come to have the same identity."""
 
-    __slots__ = ("code", "mine", "places")
+    __slots__ = ("code", "mine", "outermost", "places")
 
     def __init__(self, code: CodeType, mine: bool) -> None:
         self.code, self.mine = code, mine
+        self.outermost = code.co_filename == _RUNNER
         self.places: dict[int, Place] = {}
         """Those of some of its instructions."""
 

@@ -116,10 +116,14 @@ class Looks:
             for inner, parameter in module._parameters.items():
                 if parameter is not None:
                     held.add(self.leaves.call(parameter, f"{name}.{inner}"))
+        owned = {n for book in self.gradients.books() for n in book.every}
+        for name, leaf in note.shot.leaves:
+            if (number := self.leaves.number(leaf)) in owned:
+                held.add(self.leaves.call(leaf, name) if number not in held else number)
         self.leaves.held = held or self.leaves.held
         if bare:
             self.libraries = {n for n, m in note.shot.modules if len(m._modules) and self.files.is_library(type(m))}
-        note.shot.optimizers, note.shot.modules = [], []
+        note.shot.optimizers, note.shot.modules, note.shot.leaves = [], [], []
         roots = edges(outputs)
         graph = walk(roots, touchable() // 2) if self._too_deep < _DEEP else None
         self._too_deep += graph is None

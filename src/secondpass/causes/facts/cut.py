@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...record import Cut, Failure, Pass, Place, Trace
-from ...source import cut_of, effects, records_nothing, root_of
+from ...source import Effect, cut_of, effects, records_nothing, root_of
 from .executed import Run, ran
 from .made import EACH, Part, Picks, Values, element, is_chain, operands
+from .steps import next_to_step
 
 __all__ = ["Search", "constant_terms", "find_cut"]
 
@@ -74,13 +75,29 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
         root, last = back.node.value, back
     failure = next((f for f in trace.failures if f.when == used.when), None)
     search = Search(runs, last, failure)
-    frozen = any(o.requiring is not None for o in trace.owners) and not any(o.requiring for o in trace.owners)
-    found = search.frozen() if frozen else None
+    frozen = _frozen(trace, used)
+    found = search.frozen(_names(trace, frozen)) if frozen else None
     found = found or search.lost(root, last) or search.never_recorded(root, last)
     if found is None:
         return None
     place = found.place or (found.at.place if found.at is not None else None)
     return Cut(used.when, found.kind, found.name, place)
+
+
+def _frozen(trace: Trace, used: Pass) -> set[int]:
+    """Leaves that a pass is for and that require no gradient any more: those that it reached before, or all that the optimizer
+    owns whose step comes next. Nobody takes a network to train out of a loss by freezing it."""
+    known = [o for o in trace.owners if o.requiring is not None and o.leaves]
+    owned, requiring = {n for o in known for n in o.leaves}, {n for o in known for n in o.requiring or ()}
+    if owned and not requiring:
+        return owned
+    before = [p for p in trace.passes if p.stack == used.stack and p.when < used.when and p.outcome == "ok"]
+    reached = owned & (before[-1].walked or set()) if before else {n for o in next_to_step(trace, used) for n in o.leaves}
+    return reached if reached <= owned and reached.isdisjoint(requiring) else set()
+
+
+def _names(trace: Trace, leaves: set[int]) -> list[str]:
+    return [trace.nodes[n].leaf or "" for n in leaves if n in trace.nodes]
 
 
 def constant_terms(trace: Trace) -> Iterator[Cut]:
@@ -229,7 +246,10 @@ class Search:
         place = self.off(at)
         if place is None:
             return _Found("unknown", self.shown(operand, at), at)
-        return _Found("no_grad", next(iter(_given_to(at)), "") or self.shown(operand, at), at, place)
+        outer = at
+        while (caller := outer.call.caller) is not None and self.off(caller) == place:
+            outer = caller  # what is computed last within it is what goes out of it
+        return _Found("no_grad", next(iter(_given_to(outer)), "") or self.shown(operand, at), at, place)
 
     def shown(self, operand: ast.expr, at: Run) -> str:
         """What lost its history: the name that is cut; of a longer expression what it is given to, or else what it reads."""
@@ -416,15 +436,41 @@ class Search:
             name, at = ast.unparse(given) + dot + rest, caller
         return name
 
-    def frozen(self) -> _Found | None:
-        """Where the parameters were told not to require a gradient."""
-        for one in reversed(self.runs):
-            if isinstance(one.node, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
-                continue
-            assigns = isinstance(one.node, ast.Assign) and any(t.endswith(".requires_grad") for t in one.targets)
-            if assigns or any(True for _ in effects(one.node, "freeze")):
-                return _Found("frozen", "", one)
-        return None
+    def frozen(self, leaves: Collection[str] = ()) -> _Found | None:
+        """Where parameters were told not to require a gradient: those that go by some names, if one can see whose they are."""
+        found = [
+            (one, effect)
+            for one in reversed(self.runs)
+            if not isinstance(one.node, (ast.FunctionDef, ast.ClassDef))
+            for effect in effects(one.node, "freeze")
+            if not self._lets(effect, one)
+        ]
+        mine = (one for one, e in found if e.target is not None and self._leads_to(e.target, one, leaves))
+        one = next(mine, found[0][0] if found else None)
+        return _Found("frozen", "", one) if one is not None else None
+
+    def _lets(self, effect: Effect, at: Run) -> bool:
+        """Whether it said, in so many words, that a gradient is required."""
+        value, depth = effect.value, 0
+        while isinstance(value, ast.Name) and depth < 4 and (made := self.values.made(value, at, ())):
+            (value, at, _), depth = made[0], depth + 1
+        return isinstance(value, ast.Constant) and bool(value.value)
+
+    def _leads_to(self, target: ast.expr, at: Run, leaves: Collection[str]) -> bool:
+        """Whether a tensor, or what it was taken out of, goes by the name of some parameters, or of a module that has them."""
+        todo: list[Part] = [(target, at, ())]
+        for _ in range(_SUMMED):
+            if not todo:
+                break
+            expr, where, picks = todo.pop(0)
+            if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in _PARAMETERS:
+                expr = expr.func.value
+            if is_chain(expr):
+                name = self.known_as(ast.unparse(expr), where)
+                if any(leaf == name or leaf.startswith(f"{name}.") for leaf in leaves):
+                    return True
+            todo += self.values.made(expr, where, picks) or ()
+        return False
 
     def off(self, one: Run) -> Place | None:
         """The line that switches recording off around a statement, or around a call that it is in."""

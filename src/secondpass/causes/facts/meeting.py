@@ -36,8 +36,17 @@ def meetings(trace: Trace) -> list[Meeting]:
             continue
         node = trace.nodes[failure.node]
         if failure.kind == "backward-twice" or (failure.kind == "inplace" and kept_before(trace, node, used)):
-            found.append(Meeting(trace, failure, used, node))
+            found.append(_eldest(Meeting(trace, failure, used, node)))
     return found
+
+
+def _eldest(met: Meeting) -> Meeting:
+    """The meeting with history of an earlier iteration, where the pass has walked into that as well as into what an earlier
+    pass of its own iteration freed: the engine comes to the youngest first, but it is not the youngest that should be gone."""
+    if met.born != "this iteration" or met.changed or not met.new:
+        return met
+    elder = [n for n in met.walked.values() if n.freed and met.is_elder(n)]
+    return Meeting(met.trace, met.failure, met.used, max(elder, key=lambda n: n.number)) if elder else met
 
 
 def kept_before(trace: Trace, node: Node, used: Pass) -> Pass | None:
@@ -136,7 +145,9 @@ class Meeting:
         freed = self.freed
         if freed is None or not freed.nested or freed.stack != self.used.stack:
             return False
-        return not any(freed.when < p.when <= self.used.when and not p.nested for p in self.trace.passes)
+        outer = next((p for p in reversed(self.trace.passes) if p.when <= self.used.when and not p.nested), None)
+        # A hook or a backward of the user's that calls the engine twice makes two passes one after the other.
+        return outer is not None and outer.when <= freed.when and outer.stack == self.used.stack
 
     # -- the boundary ------------------------------------------------------------------------------------------------
 
@@ -244,6 +255,10 @@ class Meeting:
         """The loop of which the entry was built in an earlier iteration than the one that uses it."""
         return self._crossed(self.entry)
 
+    def is_elder(self, node: Node) -> bool:
+        """Whether a node was built in an earlier iteration of a loop that the failing pass is in."""
+        return self._crossed(node) is not None
+
     def _crossed(self, entry: Node) -> Loop | None:
         if entry.loops is None or self.used.loops is None:
             return None
@@ -311,6 +326,14 @@ class Meeting:
         if self.entry.place is not None:
             return any(n.place == self.entry.place for n in self.new) or None
         return None
+
+    @cached_property
+    def replaced(self) -> bool:
+        """Whether each path that led to the entry at the first pass leads to something newer now: its place goes on, whichever
+        statements do it."""
+        then = {b.name for b in self.bound_then if b.number == self.entry.number}
+        now = {b.name: b.number for b in self.trace.bindings if b.when == self.used.when and b.name in then}
+        return bool(now) and min(now.values()) > self.entry.number
 
     @cached_property
     def next(self) -> bool:

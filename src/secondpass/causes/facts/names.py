@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from functools import cached_property
 
-from ...record import Binding, Carrier, Node, Path, Place
+from ...record import Binding, Carrier, Node, Path, Place, Trace
 from ...source import Source, assigned, heads, reads
 from .lines import source_of, sources_of
 from .meeting import Meeting
 
-__all__ = ["Named"]
+__all__ = ["Named", "as_written"]
 
 
 class Named:
@@ -32,7 +33,7 @@ class Named:
         for group in groups:
             best = min(group, key=self._plainness, default=None)
             if best is not None:
-                return Carrier(self._as_written(best.name), best.kind)
+                return Carrier(as_written(self.trace, best.name, self.written), best.kind)
         flown = self._by_flow()
         if flown:
             return Carrier(flown, "attribute" if "." in flown else "local")
@@ -81,15 +82,6 @@ class Named:
             if source is not None and source.function(place.line) is source.function(loop.line):
                 return {p.function for p in self.meeting.used.stack[:depth]}
         return set()
-
-    def _as_written(self, name: str) -> str:
-        """`meters["loss"].total` is `self.total` where the class itself writes it."""
-        if name in self.written or "." not in name:
-            return name
-        own = _unparsed(f"self.{name.rpartition('.')[2]}")
-        # Further than one attribute away, the name that its own class uses says more than the way to it.
-        far = name.count(".") > 1 and any(source.writes(own) for _, source in sources_of(self.trace))
-        return own.replace("'", '"') if own in self.written or far else name
 
     def _by_flow(self) -> str:
         """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""
@@ -142,6 +134,18 @@ class Named:
         if used and all(p.run for p in chosen):  # cells ran in the order of their numbers: the last one counts
             chosen = sorted((p for p in chosen if p.run <= used), key=lambda p: (p.run, p.line))[-1:]
         return chosen[0] if len(chosen) == 1 else None
+
+
+def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
+    """`meters["loss"].total` is `self.total` where the class itself writes it; `net.table[0]` is `self.table[n]`."""
+    if name in written or "." not in name:
+        return name
+    own = f"self.{_unparsed(name.rpartition('.')[2])}"
+    base, slot, _ = own.partition("[")
+    said = own in written or (slot and any(w.startswith(f"{base}[") for w in written))
+    # Further than one attribute away, the name that its own class uses says more than the way to it.
+    far = name.count(".") > 1 and any(source.writes(base) for _, source in sources_of(trace))
+    return own.replace("'", '"') if said or far else name
 
 
 def _unparsed(name: str) -> str:

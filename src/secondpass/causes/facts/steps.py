@@ -6,11 +6,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ...record import Loop, Pass, Place, Trace
+from ...record import Loop, Owner, Pass, Place, Trace
 from ...source import Source
 from .lines import source_of, sources_of
 
-__all__ = ["moves_between", "steps_in_loop"]
+__all__ = ["moves_between", "next_to_step", "steps_in_loop"]
 
 _DEPTH = 2
 _QUIET = {"zero_grad", "state_dict", "add_param_group", "items", "keys", "values"}
@@ -58,6 +58,25 @@ def moves_between(trace: Trace, first: Pass, second: Pass) -> bool:
                 continue
             return any(_asks(trace, source, line) for line in range(a.line + 1, b.line))
     return False
+
+
+def next_to_step(trace: Trace, one: Pass) -> list[Owner]:
+    """The optimizers that may be meant by the first step after a pass, in the functions around it."""
+    for place in one.stack:
+        source = source_of(trace, place)
+        if source is None:
+            continue
+        here = source.function(place.line)
+        for line in (n for n in source.lines_with(("step",)) if n > place.line and source.function(n) is here):
+            for call in source.calls(line):
+                owner, _, name = ast.unparse(call.func).rpartition(".")
+                if name == "step" and (found := [o for o in trace.owners if _last(o.name) == _last(owner)]):
+                    return found
+    return []
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _asks(trace: Trace, source: Source, line: int) -> bool:

@@ -90,3 +90,17 @@ def test_what_is_compiled_first_in_a_kept_forward(options):
     expected = [torch.autograd.grad(loss, parameters, retain_graph=True) for loss in (out.sum(), out.pow(2).sum())]
     assert all(same_bits(expected, each) for each in found)
     assert torch.overrides._get_current_function_mode_stack() == []
+
+
+@pytest.mark.filterwarnings("ignore:secondpass.keep")
+def test_units_inside_of_a_compiled_region():
+    model = network()
+    x, parameters = torch.randn(4, 8), list(model.parameters())
+    expected = torch.autograd.grad(model(x).exp().sum(), parameters)
+    model.blocks[0].compile(backend="aot_eager")
+    kept = secondpass.keep(model, policy="recompute", units=torch.nn.Linear)
+    for _ in range(2):
+        out = kept(x)
+        for _ in range(2):
+            got = torch.autograd.grad(out.exp().sum(), parameters)
+            assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))

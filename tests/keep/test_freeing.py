@@ -246,6 +246,38 @@ def test_what_lies_outside_is_freed_like_always():
         out.mean().backward()
 
 
+CHAINS = {
+    "argument": lambda first, second, x: second(first(x).exp()),
+    "nested": lambda first, second, x: secondpass.keep(lambda y: second(y).exp())(first(x)),
+    "closure": lambda first, second, x: (lambda made: secondpass.keep(lambda y: second(y) * made)(x))(first(x)),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"policy": "retain"}, {"policy": "recompute"}, {"budget": "60% of full"}])
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_a_kept_call_behind_another_is_kept_too(chain, options):
+    """As the generator behind a discriminator, both kept: a pass over the one goes on into the other."""
+    torch.manual_seed(0)
+    first, second, x = (
+        nn.Sequential(nn.Linear(8, 8), nn.Tanh()),
+        nn.Sequential(nn.Linear(8, 8), nn.Tanh()),
+        torch.ones(4, 8),
+    )
+    parameters = [*first.parameters(), *second.parameters()]
+    plain = second(first(x).exp()) if chain is CHAINS["argument"] else chain(first, second, x)
+    expected = torch.autograd.grad(plain.exp().sum(), parameters, retain_graph=True)
+    kept = [secondpass.keep(model, **options) for model in (first, second)]
+    for _ in range(2):
+        out = chain(*kept, x)
+        for number in range(3):
+            inner = [call for one in kept for call in one._keeper.calls]
+            loss = out.exp().sum()
+            got = torch.autograd.grad(loss, parameters, retain_graph=chain is CHAINS["argument"] or None)
+            assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+            assert [call.passes for call in inner] == 2 * [number + 1]
+        del out, loss, inner
+
+
 def test_only_walked_nodes_are_freed():
     model = network()
     kept = secondpass.keep(model)

@@ -257,6 +257,14 @@ class Ragged(Plain):
         return x * (torch.cat(list(rows.unbind())) @ self.up.weight)
 
 
+class Sparse(Plain):
+    """Multiplies by what has no strides, as graph networks do."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        edges = torch.eye(x.shape[0]).roll(1, 0).to_sparse()
+        return torch.tanh(edges.to_sparse_csr() @ super().forward(x)).exp() + torch.sparse.mm(edges, x)
+
+
 class Dual(Plain):
     """Differentiates forwards inside of its forward: a tensor has a tangent, which its memory does not tell."""
 
@@ -339,7 +347,7 @@ class Trees(nn.Module):
 
 BLOCKS = [
     Plain, Dropped, Attention, Recurrent, Cells, Normed, Spectral, OldSpectral, Weighted, InPlace, Mutating, Lucky,
-    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast, Conjugated, Taught, Ragged, Dual,
+    Counting, Custom, Checkpointed, Functional, Penalty, Gated, Cast, Conjugated, Taught, Ragged, Sparse, Dual,
 ]  # fmt: skip
 WHOLES = [Skips, Shared, Trees]
 

@@ -135,34 +135,29 @@ def _survey(roots: tuple[Any, ...], calls: list[Call], inputs: Any) -> tuple[lis
     border: list[Node] = []
 
     def outside(node: Node) -> bool:
-        for call in calls:
-            if call.owns(node, thread):
-                met.setdefault(id(call), call)
-                border.append(node)
-                return False
-        return True
+        owners = [call for call in calls if call.owns(node, thread)]
+        if owners:
+            met.update((id(call), call) for call in owners)
+            border.append(node)
+        return not owners
 
     found = walk(starts, outside)
     if not met:
         return [], []
-    if inputs or any(call.below for call in met.values()):
-        found += _below(border, list(met.values()), found)
+    others = [call for call in calls if id(call) not in met and call.finished is None]
+    if others or any(call.below for call in met.values()):
+        behind = walk(border)
+        # A kept function may use what another one made, be it an argument or not.
+        for call in others:
+            if any(call.owns(node, thread) for node in behind):
+                met[id(call)] = call
+        names = {edge for call in met.values() for edge in call.below}
+        seen = set(found)
+        ends = [node for node in behind if (node._sequence_nr(), node.name()) in names and node not in seen]
+        found += [node for node in walk(ends, outside) if node not in seen]
     if inputs:
         found = _executed(starts, found, inputs)
     return found, list(met.values())
-
-
-def _below(border: list[Node], calls: list[Call], known: list[Node]) -> list[Node]:
-    """What lies behind the arguments of the kept calls."""
-    names = {edge for call in calls for edge in call.below}
-    seen = set(known)
-    starts = [node for node in walk(border) if (node._sequence_nr(), node.name()) in names and node not in seen]
-    inside = [(call.start, call.end) for call in calls]
-    return [
-        node
-        for node in walk(starts)
-        if node not in seen and not any(start <= node._sequence_nr() < end for start, end in inside)
-    ]
 
 
 def _executed(starts: list[Node], candidates: list[Node], inputs: Any) -> list[Node]:

@@ -428,6 +428,8 @@ class _Unit:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.replaced if self.replaced is not None else self.module._call_impl
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)  # a part of a compiled region
         call = self._keeper.enter_unit(self._name)
         try:
             if self.replaced is not None:
@@ -447,6 +449,8 @@ class _Paused:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.replaced if self.replaced is not None else self.module._call_impl
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
         with paused():
             return function(*args, **kwargs)
 

@@ -129,8 +129,11 @@ class Saved:
     def __init__(self, value: Value, tensor: torch.Tensor) -> None:
         self.value, self.turn = value, 0
         self.dtype, self.shape = tensor.dtype, tensor.shape
-        self.stride, self.offset = tensor.stride(), tensor.storage_offset()
-        self.lazy = lazy(tensor)
+        self.stride: tuple[int, ...] | None = None
+        """None of a layout that has no strides, which is held as it is."""
+        self.offset, self.lazy = 0, 0
+        if tensor.layout is torch.strided:
+            self.stride, self.offset, self.lazy = tensor.stride(), tensor.storage_offset(), lazy(tensor)
 
 
 class Ref(NamedTuple):
@@ -271,6 +274,8 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
 def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:
     """The bare memory of a tensor in another form."""
     shape, stride, offset = form.shape, form.stride, form.offset
+    if stride is None:
+        return data
     if data.dtype != form.dtype:
         found = torch.empty(0, dtype=form.dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
     elif data.shape == shape and data.storage_offset() == offset and data.stride() == stride:

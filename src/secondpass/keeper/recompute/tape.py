@@ -267,7 +267,11 @@ class Tape(TorchFunctionMode):
                     return op.inputs[place]
             found = self.value_of(value)
             given.append((value, found))
-            form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), lazy(value))
+            try:
+                form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), lazy(value))
+            except RuntimeError:
+                op.why = "it was given a tensor without strides"
+                return None
             ref = _tuple(Ref, (*form, value.requires_grad))
             op.inputs.append(ref)
             return ref

@@ -45,6 +45,8 @@ export interface Finding {
   remedies: Remedy[]
   facts?: Record<string, unknown>
   label?: string
+  /** What happened at the three places, by their role. */
+  words?: Partial<Record<'built' | 'freed' | 'used', string>>
 }
 
 export interface Pass {
@@ -67,6 +69,8 @@ export interface Step {
   place: Place | null
   optimizer: string
   moved: number | null
+  /** The finding that it changed something for. */
+  cause?: string | null
 }
 
 export interface Graph {
@@ -110,6 +114,8 @@ export interface GraphNode {
   bytes: number | null
   state: string
   boundary: boolean
+  /** Whether the pass failed on it. */
+  failed?: boolean
   carrier: string | null
   /** Of a leaf: the parameter's name, where it is known. */
   name?: string | null
@@ -151,6 +157,8 @@ export interface Data {
     error: string | null
     rank: number | null
   }
+  /** How many there were; of a long run the page shows the first and the last. */
+  counts: { passes: number; steps: number }
   sources: Record<string, string>
   findings: Finding[]
   passes: Pass[]
@@ -183,6 +191,10 @@ function read(): Data | string {
     program: {
       ...{ file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
       ...raw.program,
+    },
+    counts: {
+      passes: Math.max(raw.counts?.passes ?? 0, raw.passes?.length ?? 0),
+      steps: Math.max(raw.counts?.steps ?? 0, raw.steps?.length ?? 0),
     },
     sources: raw.sources ?? {},
     findings: (raw.findings ?? []).map((finding) => ({
@@ -220,6 +232,7 @@ function EMPTY(): Data {
     schema: SCHEMA,
     tool: { version: '' },
     program: { file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
+    counts: { passes: 0, steps: 0 },
     sources: {},
     findings: [],
     passes: [],
@@ -275,6 +288,21 @@ export function stretches(samples: Sample[]): [number, number][] {
     before = now
   })
   if (samples.length) found.push([first, samples.length - 1])
+  return found
+}
+
+/**
+ * Between two stretches nothing is known of the peaks, but what stays from one pass to the next shows in the lowest samples:
+ * from the end of each stretch to the lowest sample of the next.
+ */
+export function bridges(samples: Sample[]): [Sample, Sample][] {
+  const found: [Sample, Sample][] = []
+  if (!samples.length) return found
+  stretches(samples).reduce((before, now) => {
+    const piece = samples.slice(now[0], now[1] + 1)
+    found.push([samples[before[1]], piece.reduce((low, sample) => (sample.bytes < low.bytes ? sample : low))])
+    return now
+  })
   return found
 }
 

@@ -9,9 +9,10 @@ from typing import IO
 
 from ..record import Finding, Report
 from ..record.finding import HTML
+from ._excerpt import labels
 from ._message import screen
 
-__all__ = ["color_for", "note", "painted"]
+__all__ = ["color_for", "labels", "note", "painted"]
 
 
 def note(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:

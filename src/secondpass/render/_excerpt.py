@@ -10,7 +10,7 @@ from ..record import Finding, Place
 from ._source_lines import Sources, span_of_call, span_of_code, span_of_name
 from ._styled_line import Line, cells, cropped, fold
 
-__all__ = ["excerpts", "gutter"]
+__all__ = ["excerpts", "gutter", "labels"]
 
 # What the three places are called, by the first letters of the code: the first match counts.
 _WORDS = (
@@ -48,11 +48,16 @@ def gutter(number: int | None, sign: str = "|") -> tuple[str, str]:
     return f"{'' if number is None else number:>6} {sign} ", "dim"
 
 
-def _marks(finding: Finding) -> Iterator[_Mark]:
+def labels(finding: Finding) -> dict[str, str]:
+    """What happened at the places that are called built, freed and used, as people read it."""
     words = next(words for start, words in _WORDS if finding.code.startswith(start))
     if finding.facts.get("changed"):
         words = _OUTDATED
-    for role, word in zip(("built", "freed", "used"), words, strict=True):
+    return dict(zip(("built", "freed", "used"), words, strict=True))
+
+
+def _marks(finding: Finding) -> Iterator[_Mark]:
+    for role, word in labels(finding).items():
         place = getattr(finding, role)
         if place is not None:
             iteration = finding.facts.get(f"{role}_iteration")

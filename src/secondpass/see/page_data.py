@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..record import Finding, Pass, Place, Report, Trace, to_plain
+from ..record.event import Failure
+from ..render import labels
 from ..render.text import render
 from .page import SCHEMA
 
@@ -25,6 +27,8 @@ __all__ = ["page_data"]
 _SOURCES = 200_000
 _ROWS = 5_000
 _BESIDE = 0.25
+_MET_FREED = ("backward-twice", "freed-access", "donated")
+"""Failures of passes that came to history which an earlier one had freed."""
 
 
 def page_data(
@@ -39,12 +43,15 @@ class _Data:
         self.report, self.trace, self.program, self.recorder = report, trace, program, recorder
         self.passes = trace.passes
         self.ids = {p.when: k for k, p in enumerate(self.passes)}
-        self.whens = sorted([*(p.when for p in trace.passes), *(s.when for s in trace.steps)])
+        events = sorted([*trace.passes, *trace.steps], key=lambda e: e.when)
+        self.whens = [e.when for e in events]
+        self.numbers = [(e.thread, e.when, e.number) for e in events if e.number is not None]
         self.names: dict[int, dict[int, str]] = {}
         for b in trace.bindings:
             names = self.names.setdefault(b.when, {})
             if b.number not in names or len(b.name) < len(names[b.number]):
                 names[b.number] = b.name
+        self.roots = self._roots()
         self.origin: Origin | None = None
         if recorder is not None:  # torch is loaded then
             from .node_origin import Origin
@@ -53,12 +60,16 @@ class _Data:
 
     def whole(self) -> dict[str, Any]:
         graphs, of_pass = self._graphs()
+        changed = {
+            e["when"]: f.code for f in self.report.findings for e in f.evidence if e.get("label") == "changed"
+        }
         data: dict[str, Any] = {
             "schema": SCHEMA,
             "tool": {"version": self.report.tool.get("version", "")},
             "program": dict(self.program),
             "at": "order",
             "notes": self._notes(),
+            "counts": {name: self.report.passes.get(key) for name, key in (("passes", "count"), ("steps", "steps"))},
             "findings": [self._finding(f) for f in self.report.findings],
             "passes": [self._pass(k, p) for k, p in enumerate(self.passes)],
             "steps": [
@@ -68,13 +79,14 @@ class _Data:
                     "place": _place(s.place),
                     "optimizer": s.optimizer,
                     "moved": len(s.moved) if s.moved is not None else None,
+                    "cause": changed.get(s.when),
                     **self._times(s.when),
                 }
                 for k, s in enumerate(self.trace.steps)
             ],
             "graphs": graphs,
             "reuses": self._reuses(of_pass),
-            "memory": [self._sample(s) for s in self.recorder.samples] if self.recorder is not None else [],
+            "memory": self._memory(graphs),
             "graph": self._graph(),
             "ledger": self._ledger(),
         }
@@ -96,7 +108,7 @@ class _Data:
 
     def _finding(self, finding: Finding) -> dict[str, Any]:
         text = render(Report(findings=(finding,)), width=80, sources=self.trace.sources)
-        return {**to_plain(finding), "label": text}
+        return {**to_plain(finding), "label": text, "words": labels(finding)}
 
     def _pass(self, k: int, p: Pass) -> dict[str, Any]:
         leaves = sum(n < 0 for n in p.walked) if p.walked is not None else 0
@@ -107,11 +119,12 @@ class _Data:
             "place": _place(p.place),
             "iteration": _iteration(p),
             "walked": len(p.walked) if p.walked is not None else None,
-            "freed": (0 if p.retain else len(p.walked) - leaves) if p.walked is not None else None,
+            # What a pass frees before it fails is not known.
+            "freed": (0 if p.retain else len(p.walked) - leaves) if p.walked is not None and p.outcome == "ok" else None,
             "retain": p.retain,
             "create": p.create,
             "outcome": p.outcome,
-            "roots": [name for r in p.roots or () if (name := self.names.get(p.when, {}).get(r))],
+            "roots": self.roots[p.when],
             **self._times(p.when),
         }
 
@@ -119,12 +132,24 @@ class _Data:
         times = self.recorder.times.get(when) if self.recorder is not None else None
         return {"seconds": [round(t, 6) for t in times]} if times is not None else {}
 
+    def _roots(self) -> dict[int, list[str]]:
+        """The names of what each pass starts from: where names were not looked at, those of the same line before."""
+        found: dict[int, list[str]] = {}
+        known: dict[tuple[Any, str, int], list[str]] = {}
+        for p in self.passes:
+            names = [name for r in p.roots or () if (name := self.names.get(p.when, {}).get(r))]
+            line = (p.place, p.kind, len(p.roots or ()))
+            found[p.when] = known[line] = names or known.get(line, [])
+        return found
+
     def _graphs(self) -> tuple[list[dict[str, Any]], dict[int, int]]:
         """A graph for each root that was first sent through, one for each holder that grows; and the graph of each pass."""
         graphs: list[dict[str, Any]] = []
         of_pass: dict[int, int] = {}
         open_: dict[Any, int] = {}
         for k, p in enumerate(self.passes):
+            if p.roots is not None and not any(r >= 0 for r in p.roots):
+                continue  # a loss without history has no graph
             key = (p.thread, p.roots)
             known = open_.get(key) if p.roots else None
             if known is None or graphs[known]["freed"] is not None:
@@ -135,20 +160,23 @@ class _Data:
             if not p.retain and p.outcome == "ok":
                 graphs[known]["freed"], graphs[known]["freed_by"] = p.when, k
         for finding in self.report.findings:
-            for entry in finding.evidence:
-                if entry.get("label") in ("freed", "before") and entry.get("when") in of_pass:
-                    graphs[of_pass[entry["when"]]]["cause"] = finding.code
+            whens = {e["label"]: e.get("when") for e in finding.evidence if e.get("label")}
+            # What was used again; where nothing was, the graph whose pass failed.
+            when = next((whens[label] for label in ("freed", "before", "failed") if label in whens), None)
+            if when in of_pass:
+                graphs[of_pass[when]]["cause"] = finding.code
         return [*graphs, *self._held(len(graphs))], of_pass
 
     def _new_graph(self, number: int, p: Pass) -> dict[str, Any]:
-        before = bisect_left(self.whens, p.when)
         iteration = _iteration(p)
         name = f"iteration {'.'.join(map(str, iteration))}" if iteration else f"pass {self.ids[p.when] + 1}"
+        if self.roots[p.when]:
+            name = f"{', '.join(self.roots[p.when])}, {name}"
         size = self.recorder.bytes_before.get(p.when) if self.recorder is not None else None
         return {
             "id": number,
             "name": name,
-            "built": (self.whens[before - 1] if before else 0) + _BESIDE,
+            "built": self._built(p) + _BESIDE,
             "place": _place(p.place),
             "iteration": iteration,
             "nodes": len(p.walked) if p.walked is not None else None,
@@ -158,6 +186,15 @@ class _Data:
             "held_by": None,
             "cause": None,
         }
+
+    def _built(self, p: Pass) -> int:
+        """The last event before the roots of a pass were built; where that is not known, the last before the pass."""
+        root = max(p.roots or (), default=-1)
+        before_it = [when for thread, when, number in self.numbers if thread == p.thread and number <= root]
+        if root >= 0 and self.numbers:
+            return max((when for when in before_it if when < p.when), default=0)
+        before = bisect_left(self.whens, p.when)
+        return self.whens[before - 1] if before else 0
 
     def _held(self, first: int) -> list[dict[str, Any]]:
         """Containers that held more history each time they were seen: they live as long as the program."""
@@ -196,6 +233,15 @@ class _Data:
             if old in of_pass and new in self.ids:
                 found.append({"pass": self.ids[new], "graph": of_pass[old], "cause": finding.code})
         return found
+
+    def _memory(self, graphs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The samples, and before them the beginning: no graph, and nothing saved."""
+        made = [self._sample(s) for s in self.recorder.samples] if self.recorder is not None else []
+        begin = min((g["built"] for g in graphs), default=0)
+        if made and begin < made[0]["at"]:
+            empty: dict[str, Any] = {name: {} for name in ("module", "line", "op", "holder", "useless")}
+            made.insert(0, {"at": begin, "bytes": 0, **empty})
+        return made
 
     def _sample(self, sample: Sample) -> dict[str, Any]:
         line: dict[str, int] = {}
@@ -238,7 +284,7 @@ class _Data:
             sizes[number] = sizes.get(number, 0) + (entry.bytes if entry.kind == "saved" else 0)
         failure = self.trace.failures[-1] if self.trace.failures else None
         if failure is not None and any(n.place is not None or n.parents for n in self.trace.nodes.values()):
-            return self._failed_graph(failure.when, sizes)
+            return self._failed_graph(failure, sizes)
         if recorder is None or recorder.graph is None or recorder.graph[0] not in self.ids:
             return None
         when, found = recorder.graph
@@ -264,20 +310,23 @@ class _Data:
             edges += [[ids[number], ids[p]] for p in parents if p in ids]
         return {"pass": self.ids[when], "nodes": nodes, "edges": edges}
 
-    def _failed_graph(self, when: int, sizes: dict[int, int]) -> dict[str, Any]:
-        trace = self.trace
+    def _failed_graph(self, failure: Failure, sizes: dict[int, int]) -> dict[str, Any]:
+        trace, when = self.trace, failure.when
         reached = list(dict.fromkeys(n.number for n in trace.history(*(_roots(trace, when)))))
         ids = {number: k for k, number in enumerate(reached)}
         names = self._carriers()
         nodes: list[dict[str, Any]] = []
         edges: list[list[int]] = []
         boundary: set[int] = set()
+        freed = {number for number in reached if trace.nodes[number].freed}
+        if failure.kind not in _MET_FREED:  # what this very pass freed before it failed was alive when it began
+            before = [p.walked or () for p in self.passes if p.frees and p.outcome == "ok" and p.when < when]
+            freed.intersection_update(n for walked in before for n in walked)
         for number in reached:
-            node = trace.nodes[number]
-            parents = [p for p in node.parents or () if p in ids]
+            parents = [p for p in trace.nodes[number].parents or () if p in ids]
             edges += [[ids[number], ids[p]] for p in parents]
-            if not node.freed:
-                boundary.update(p for p in parents if trace.nodes[p].freed)
+            if number not in freed:
+                boundary.update(p for p in parents if p in freed)
         for number in reached:
             node = trace.nodes[number]
             nodes.append(
@@ -289,8 +338,9 @@ class _Data:
                     "module": self._module(number),
                     "statement": self._statement(node.place),
                     "bytes": sizes.get(number),
-                    "state": "leaf" if number < 0 else "freed" if node.freed else "alive",
+                    "state": "leaf" if number < 0 else "freed" if number in freed else "alive",
                     "boundary": number in boundary,
+                    "failed": number == failure.node,
                     "carrier": names.get(number),
                 }
             )

@@ -17,6 +17,8 @@ export interface Group {
   bytes: number
   freed: boolean
   boundary: number
+  /** Whether the pass failed on something inside. */
+  failed: boolean
   carriers: string[]
   /** The one node, for `kind` node; its first node otherwise. */
   node: GraphNode
@@ -48,6 +50,7 @@ export function grow(picture: Picture): Tree {
       bytes: 0,
       freed,
       boundary: 0,
+      failed: false,
       carriers: [],
       node,
       first,
@@ -141,6 +144,7 @@ export function grow(picture: Picture): Tree {
       group.leaves = leaf ? 1 : 0
       group.bytes = group.node.bytes ?? 0
       group.boundary = group.node.boundary ? 1 : 0
+      group.failed = group.node.failed ?? false
       group.carriers = group.node.carrier ? [group.node.carrier] : []
       return
     }
@@ -151,6 +155,7 @@ export function grow(picture: Picture): Tree {
       group.leaves += child.leaves
       group.bytes += child.bytes
       group.boundary += child.boundary
+      group.failed ||= child.failed
       for (const name of child.carriers) carriers.add(name)
     }
     group.carriers = [...carriers]
@@ -166,7 +171,7 @@ export function cut(tree: Tree, budget: number): Set<Group> {
     let weight = 0
     for (const group of shown) {
       if (!group.children.length || shown.length - 1 + group.children.length > budget) continue
-      const own = (group.size + 1) * (group.kind === 'part' ? 1e6 : 1) * (group.boundary ? 1.5 : 1) * (group.freed ? 1 : 2)
+      const own = (group.size + 1) * (group.kind === 'part' ? 1e6 : 1) * (group.boundary || group.failed ? 1.5 : 1) * (group.freed ? 1 : 2)
       if (own > weight) ((weight = own), (best = group))
     }
     if (!best) return open

@@ -86,7 +86,10 @@ export function titleOf(group: Group): string {
     return name ? (name.startsWith(path) ? name.slice(path.length) : name) : 'leaf'
   }
   if (group.kind === 'node') return opText(group.node.op)
-  return group.label
+  if (group.kind !== 'module') return group.label
+  // "0" says nothing alone; of a deep path, the end says most.
+  const words = `${pathOf(group)}.${group.label}`.split('.').filter(Boolean)
+  return words.length > 3 ? `…${words.slice(-3).join('.')}` : words.join('.')
 }
 
 export function detailOf(group: Group): string {

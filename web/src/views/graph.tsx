@@ -7,7 +7,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { data, passById } from '../data'
 import { bytes, count, keyOf, many, once, opText, placeText } from '../format'
 import { cut, grow, pathOf, visible, type Group, type Tree } from '../graph/collapse'
-import { HEIGHT, inCode, layout, type Box, type Drawing } from '../graph/layout'
+import { HEIGHT, inCode, layout, titleOf, type Box, type Drawing } from '../graph/layout'
 import { ink, MONO, SANS, type Ink } from '../palette'
 import { fit, roundRect, useCanvas } from '../parts/canvas'
 import { Empty, PlaceLink, Swatch } from '../parts/text'
@@ -53,6 +53,10 @@ export function GraphView() {
   }
   return <Board />
 }
+
+const bounded = picture?.nodes.some((node) => node.boundary) ?? false
+/** Where no freed history is met, the node that the pass failed on is what there is to see. */
+const alone = !bounded && (picture?.nodes.some((node) => node.failed) ?? false)
 
 function Board() {
   const whole = useMemo(() => (tree ??= grow(picture!)), [])
@@ -115,7 +119,7 @@ function Board() {
       first.current = false
       fitAll()
       const top = drawing.boxes.reduce((a, b) => (b.y < a.y ? b : a))
-      setChosen((drawing.boxes.find((box) => box.group.boundary) ?? top).group)
+      setChosen((drawing.boxes.find((box) => box.group.boundary || (alone && box.group.failed)) ?? top).group)
       return
     }
     // Opening a box must not throw the reader somewhere else: what was clicked stays under the pointer.
@@ -148,7 +152,7 @@ function Board() {
     if (!group.children.length || !open) return
     hold(group)
     setOpen(new Set([...open, group]))
-    setChosen(group.children.find((child) => child.boundary) ?? group.children[0])
+    setChosen(group.children.find((child) => child.boundary || (alone && child.failed)) ?? group.children[0])
   }
   const collapse = (group: Group) => {
     const parent = group.parent
@@ -206,6 +210,7 @@ function Board() {
     action()
   }
   const pass = picture!.pass === null ? undefined : passById.get(picture!.pass)
+  const states = new Set(picture!.nodes.map((node) => node.state))
   const shown = open ? visible(whole, open).length : 0
   return (
     <div class="pictured">
@@ -217,18 +222,30 @@ function Board() {
               {pass.outcome === 'failed' && <span class="badge error">failed</span>}
             </li>
           )}
-          <li>
-            <Swatch colour="var(--accent)" hollow />
-            alive
-          </li>
-          <li>
-            <Swatch colour="var(--neutral)" />
-            freed
-          </li>
-          <li>
-            <Swatch colour="var(--used)" />
-            boundary, with its carrier
-          </li>
+          {states.has('alive') && (
+            <li>
+              <Swatch colour="var(--accent)" hollow />
+              alive
+            </li>
+          )}
+          {states.has('freed') && (
+            <li>
+              <Swatch colour="var(--neutral)" />
+              freed
+            </li>
+          )}
+          {bounded && (
+            <li>
+              <Swatch colour="var(--used)" />
+              where the new graph enters what was freed, and the name that carried it there
+            </li>
+          )}
+          {alone && (
+            <li>
+              <Swatch colour="var(--used)" hollow />
+              where the pass failed
+            </li>
+          )}
           <li class="muted">
             {count(picture!.nodes.length)} nodes in {many(shown, 'box', 'boxes')}
           </li>
@@ -388,7 +405,7 @@ function paintBox(context: CanvasRenderingContext2D, colours: Ink, box: Box, lig
   roundRect(context, x, y, box.width, HEIGHT, leaf ? HEIGHT / 2 : 7)
   context.fill()
   context.stroke()
-  if (group.boundary) {
+  if (group.boundary || (alone && group.failed)) {
     context.strokeStyle = colours.failed
     context.lineWidth = 2.5
     roundRect(context, x, y, box.width, HEIGHT, 7)
@@ -458,7 +475,7 @@ function Inside({ group, expand, collapse }: { group: Group | null; expand: (gro
   const path = [pathOf(group), group.kind === 'module' ? group.label : ''].filter(Boolean).join('.')
   return (
     <aside class="details" aria-live="polite">
-      <h3 class={group.kind === 'statement' ? 'verbatim' : ''}>{one ? (group.node.name ?? group.node.op) : group.label}</h3>
+      <h3 class={group.kind === 'statement' ? 'verbatim' : ''}>{one ? (group.node.name ?? group.node.op) : titleOf(group)}</h3>
       <dl>
         {path && (
           <div>
@@ -510,6 +527,12 @@ function Inside({ group, expand, collapse }: { group: Group | null; expand: (gro
             <dd>{one ? 'the new graph enters freed history here' : many(group.boundary, 'node')}</dd>
           </div>
         )}
+        {group.failed && (
+          <div>
+            <dt>failed</dt>
+            <dd>{one ? 'the pass failed here' : 'the pass failed inside'}</dd>
+          </div>
+        )}
         {group.carriers.length > 0 && (
           <div>
             <dt>carried by</dt>
@@ -527,7 +550,7 @@ function Inside({ group, expand, collapse }: { group: Group | null; expand: (gro
         )}
         {group.parent?.parent && (
           <button type="button" onClick={() => collapse(group)}>
-            Close {group.parent.label} <kbd>Backspace</kbd>
+            Close {group.parent.kind === 'module' ? titleOf(group.parent) : 'the group'} <kbd>Backspace</kbd>
           </button>
         )}
         {one && group.node.place && (

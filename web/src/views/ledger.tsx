@@ -43,7 +43,9 @@ interface Column {
 const freedText = (row: Row) => {
   if (row.state !== 'freed') return row.state
   const pass = row.freed_by === null ? undefined : passById.get(row.freed_by)
-  return pass ? `freed by pass ${pass.id + 1}` : 'freed'
+  // What lives elsewhere is not freed: the graph no longer refers to it.
+  const gone = row.kind === 'saved' ? 'freed' : 'released'
+  return pass ? `${gone} by pass ${pass.id + 1}` : gone
 }
 
 const COLUMNS: Column[] = [
@@ -156,6 +158,8 @@ function Table() {
   const [kind, setKind] = useState('')
   const [state, setState] = useState('')
   const [grouping, setGrouping] = useState<Grouping>('none')
+  // Parameters and inputs live on without the graph: they are listed, and count only where they were asked for.
+  const counted = (row: Row) => (kind || row.kind === 'saved' ? row.bytes : 0)
   const [only, setOnly] = useState<{ by: Exclude<Grouping, 'none'>; name: string } | null>(null)
   const kinds = useMemo(() => [...new Set(rows.map((row) => row.kind))].sort(), [])
 
@@ -181,15 +185,15 @@ function Table() {
     for (const row of shown) {
       const name = GROUPINGS[grouping](row)
       const bundle = made.get(name) ?? { name, bytes: 0, alive: 0, count: 0 }
-      bundle.bytes += row.bytes
+      bundle.bytes += counted(row)
       bundle.count += 1
-      if (row.state === 'alive') bundle.alive += row.bytes
+      if (row.state === 'alive') bundle.alive += counted(row)
       made.set(name, bundle)
     }
     return [...made.values()].sort((a, b) => b.bytes - a.bytes)
-  }, [shown, grouping])
-  const total = shown.reduce((sum, row) => sum + row.bytes, 0)
-  const alive = shown.reduce((sum, row) => sum + (row.state === 'alive' ? row.bytes : 0), 0)
+  }, [shown, grouping, kind])
+  const total = shown.reduce((sum, row) => sum + counted(row), 0)
+  const alive = shown.reduce((sum, row) => sum + (row.state === 'alive' ? counted(row) : 0), 0)
   const turn = (id: string) => setSort(sort.id === id ? { id, down: !sort.down } : { id, down: COLUMNS.find((one) => one.id === id)?.number ?? false })
 
   return (
@@ -233,7 +237,7 @@ function Table() {
           </button>
         )}
         <p class="total" role="status">
-          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> · {bytes(alive)} alive
+          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} over the run · {bytes(alive)} alive at the end
         </p>
       </div>
       {grouping === 'none' ? (

@@ -1,7 +1,7 @@
 // Life: a timeline. Each graph is a bar from built to freed; a reuse is an arrow from the pass back into the freed bar.
 import { useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { bands, data, findingOf, graphById, moments, passById, stretches, type Graph, type Pass, type Step } from '../data'
+import { bands, bridges, data, findingOf, graphById, moments, passById, stretches, type Graph, type Pass, type Step } from '../data'
 import { bytes, count, iterationText, keyOf, many, moment, once, placeText } from '../format'
 import { causeColour, causes, ink, SANS, type Ink } from '../palette'
 import { fit, roundRect, useCanvas, type Size } from '../parts/canvas'
@@ -323,6 +323,13 @@ function paint(context: CanvasRenderingContext2D, box: Size, rows: Rows, scroll:
     if (y > TOP - 4 && y < bottom) arrow(context, colours, from, to, y)
   }
 
+  if (!data.graphs.length) {
+    context.fillStyle = colours.muted
+    context.font = `13px ${SANS}`
+    context.textAlign = 'center'
+    context.fillText('No graph to show: what the pass started from has no history.', box.width / 2, (TOP + bottom) / 2)
+    context.textAlign = 'left'
+  }
   marks(context, colours, x, box)
   overview(context, colours, box)
 }
@@ -386,8 +393,8 @@ function bar(
     const start = Math.max(left, 0) + 7
     const held = graph.freed === null && graph.held_by && !graph.name.includes(graph.held_by) ? ` · held by ${graph.held_by}` : ''
     const room = right - start - (pass ? 16 : 8)
-    // Where there is no room for "iteration 8", the number says it.
-    const name = context.measureText(graph.name).width > room ? graph.name.replace(/^iteration (?=\S+$)/, '') : graph.name
+    // Where there is no room for "loss, iteration 8", the number says it.
+    const name = context.measureText(graph.name).width > room ? graph.name.replace(/^.*\biteration (?=\S+$)/, '') : graph.name
     context.fillText(fit(context, name + held, room), start, y + height / 2 + 0.5)
   }
   context.globalAlpha = 1
@@ -436,17 +443,20 @@ function marks(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) 
   for (const step of data.steps) {
     const px = x(step.at)
     const loud = chosenIs('step', step.id) || brightIs(step)
-    if (px < 0 || px > box.width || ((dense || px - last < 9) && !loud)) continue
+    if (px < 0 || px > box.width || ((dense || px - last < 9) && !loud && !step.cause)) continue
     last = px
+    const reach = step.cause ? 6 : 4
     context.strokeStyle = loud ? colours.lit : colours.muted
     context.lineWidth = loud ? 2 : 1.25
     context.beginPath()
-    context.moveTo(px, y - 4)
-    context.lineTo(px + 4, y)
-    context.lineTo(px, y + 4)
-    context.lineTo(px - 4, y)
+    context.moveTo(px, y - reach)
+    context.lineTo(px + reach, y)
+    context.lineTo(px, y + reach)
+    context.lineTo(px - reach, y)
     context.closePath()
-    context.stroke()
+    context.fillStyle = causeColour(step.cause ?? null) ?? colours.paper
+    context.fill()
+    if (loud || !step.cause) context.stroke()
   }
   last = -Infinity
   for (const pass of data.passes) {
@@ -504,6 +514,8 @@ const costs: [number, number][][] = (() => {
   return known.length ? [known] : []
 })()
 
+const gaps = bridges(data.memory)
+
 function bytesBelow(context: CanvasRenderingContext2D, colours: Ink, x: (at: number) => number, top: number, bottom: number, width: number): void {
   const highest = costs.flat().reduce((most, [, value]) => Math.max(most, value), 0)
   if (!highest) return
@@ -527,7 +539,17 @@ function bytesBelow(context: CanvasRenderingContext2D, colours: Ink, x: (at: num
   }
   context.fillStyle = colours.muted
   context.font = `11px ${SANS}`
-  context.fillText(`saved bytes, at most ${bytes(highest)}${costs.length > 1 ? ', where they were counted' : ''}`, SIDE + 6, start + 6)
+  context.strokeStyle = colours.accent
+  context.lineWidth = 1
+  context.setLineDash([3, 4])
+  context.beginPath()
+  for (const [a, b] of gaps) {
+    context.moveTo(x(a.at), y(a.bytes))
+    context.lineTo(x(b.at), y(b.bytes))
+  }
+  context.stroke()
+  context.setLineDash([])
+  context.fillText(`saved bytes, at most ${bytes(highest)}${gaps.length ? '; dashed where they were not counted' : ''}`, Math.max(SIDE, x(moments[0])) + 6, start + 6)
   context.strokeStyle = colours.line
   context.lineWidth = 1
   context.beginPath()
@@ -645,6 +667,14 @@ function Legend() {
           step
         </li>
       )}
+      {data.steps.some((step) => step.cause) && (
+        <li>
+          <svg class="glyph failed" viewBox="0 0 12 12" aria-hidden="true">
+            <path d="m6 0 6 6-6 6-6-6z" fill="currentColor" />
+          </svg>
+          step that changed what was still needed
+        </li>
+      )}
       {data.reuses.length > 0 && (
         <li>
           <svg class="glyph failed wide" viewBox="0 0 22 12" aria-hidden="true">
@@ -737,6 +767,7 @@ function Details({ item, choose }: { item: Item | null; choose: (item: Item) => 
     if (step) {
       rows.push(['from', <PlaceLink place={step.place} />], ['at', moment(step.at, data.at)])
       if (step.moved !== null) rows.push(['moved', many(step.moved, 'parameter')])
+      if (step.cause) rows.push(['finding', <CauseLink code={step.cause} />])
     }
   }
   return (

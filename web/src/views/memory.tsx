@@ -4,7 +4,7 @@ import { bisector } from 'd3-array'
 import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
 import { useMemo, useState } from 'preact/hooks'
-import { bands, data, findingOf, stretches, type Sample, type Split } from '../data'
+import { bands, bridges, data, findingOf, stretches, type Sample, type Split } from '../data'
 import { bytes, during, moment, once, opText, UNITS } from '../format'
 import { causeColour, ink, OKABE, SANS, SERIES } from '../palette'
 import { useCanvas } from '../parts/canvas'
@@ -116,6 +116,7 @@ function layersOf(split: Split): Layer[] {
 const pieces: number[][] = (coarse ? (samples.length ? [[0, samples.length - 1]] : []) : stretches(samples)).map(([first, last]) =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index),
 )
+const gaps = coarse ? [] : bridges(samples)
 const tallest = (piece: number[]) => piece.reduce((best, index) => (samples[index].bytes > samples[best].bytes ? index : best), piece[0])
 const peak = samples.reduce((best, sample, index) => (sample.bytes > samples[best].bytes ? index : best), 0)
 const repairs = [...new Set(samples.flatMap((sample) => Object.keys(sample.useless ?? {})))]
@@ -210,7 +211,7 @@ function Areas() {
       for (const piece of pieces) {
         if (thin(piece)) {
           const tall = tallest(piece)
-          context.rect(x(samples[tall].at) - 1.5, y(layer.high[tall]), 3, y(layer.low[tall]) - y(layer.high[tall]))
+          context.rect(x(samples[tall].at) - 3, y(layer.high[tall]), 6, y(layer.low[tall]) - y(layer.high[tall]))
           continue
         }
         area<number>()
@@ -233,6 +234,17 @@ function Areas() {
       }
       context.stroke()
     }
+
+    context.strokeStyle = colours.muted
+    context.lineWidth = 1
+    context.setLineDash([3, 4])
+    context.beginPath()
+    for (const [a, b] of gaps) {
+      context.moveTo(x(a.at), y(a.bytes))
+      context.lineTo(x(b.at), y(b.bytes))
+    }
+    context.stroke()
+    context.setLineDash([])
 
     // What was not looked at is said; and where samples are few, each is marked.
     context.fillStyle = colours.muted
@@ -360,15 +372,15 @@ function Areas() {
         />
         {repairs.length > 0 && (
           <label class="choice">
-            If repaired
+            Show
             <select value={repaired} onChange={(event) => setRepaired(event.currentTarget.value)}>
-              <option value="">nothing</option>
+              <option value="">the run as it was</option>
               {repairs.map((code) => (
                 <option key={code} value={code}>
-                  {code} {data.findings[findingOf(code)]?.cause}
+                  with {code} {data.findings[findingOf(code)]?.cause} repaired
                 </option>
               ))}
-              {repairs.length > 1 && <option value="all">all of them</option>}
+              {repairs.length > 1 && <option value="all">with all of them repaired</option>}
             </select>
           </label>
         )}
@@ -438,6 +450,7 @@ function Areas() {
               </ul>
             </>
           )}
+          {gaps.length > 0 && <p class="muted small">Dashed: what stayed after a pass, across those that were not counted.</p>}
           {coarse && <p class="muted small">Counted from the graphs that were seen: without the ledger, what was not kept by a graph is not known.</p>}
         </aside>
       </div>

@@ -1,17 +1,16 @@
 // Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
 import { useState } from 'preact/hooks'
-import { data, stretches, type Evidence, type Finding, type Place, type Remedy, type Sample } from '../data'
+import { bridges, data, stretches, type Evidence, type Finding, type Place, type Remedy, type Sample } from '../data'
 import { bytes, count, iterationText, keyOf, many, once, placeText } from '../format'
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
 import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
 import { chosen, lit, matches, searching, view } from '../state'
 
-const ROLES = [
-  ['built', 'Built'],
-  ['freed', 'Freed'],
-  ['used', 'Used again'],
-] as const
+const ROLES = ['built', 'freed', 'used'] as const
+const WORDS = { built: 'built', freed: 'freed', used: 'needed again' }
+const wordOf = (finding: Finding, role: (typeof ROLES)[number]) => finding.words?.[role] ?? WORDS[role]
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 export const words = once(() =>
   data.findings.map((finding) =>
@@ -33,11 +32,7 @@ export function Story() {
   return (
     <div class="story">
       <Summary />
-      {data.program.error && (
-        <p class="exception" role="note">
-          {data.program.error}
-        </p>
-      )}
+      {data.findings.length === 0 && <Exception />}
       {data.findings.length === 0 && (
         <Empty title="Nothing to report">
           {data.passes.length
@@ -50,7 +45,19 @@ export function Story() {
       {shown.map(([finding, index]) => (
         <Card key={index} finding={finding} index={index} />
       ))}
+      {data.findings.length > 0 && <Exception />}
     </div>
+  )
+}
+
+/** What the program itself ended with: below the findings, for it names neither the cause nor the repair. */
+function Exception() {
+  if (!data.program.error) return null
+  return (
+    <section class="exception">
+      <h3>The error that ended the program</h3>
+      <p>{data.program.error}</p>
+    </section>
   )
 }
 
@@ -81,14 +88,16 @@ function showLife(code: string): void {
 
 function Summary() {
   const peak = data.memory.reduce((most, sample) => Math.max(most, sample.bytes), 0)
-  const alive = data.graphs.filter((graph) => graph.freed === null).length
+  const alive = data.graphs.filter((graph) => graph.freed === null && !graph.held_by).length
+  const growing = data.graphs.filter((graph) => graph.held_by).length
   const failed = data.passes.filter((pass) => pass.outcome === 'failed').length
   const facts: [string, string][] = [
     [String(data.findings.length), data.findings.length === 1 ? 'finding' : 'findings'],
-    [count(data.passes.length), `${data.passes.length === 1 ? 'pass' : 'passes'}${failed ? `, ${count(failed)} failed` : ''}`],
-    [count(data.steps.length), data.steps.length === 1 ? 'optimizer step' : 'optimizer steps'],
+    [count(data.counts.passes), `${data.counts.passes === 1 ? 'pass' : 'passes'}${failed ? `, ${count(failed)} failed` : ''}`],
+    [count(data.counts.steps), data.counts.steps === 1 ? 'optimizer step' : 'optimizer steps'],
   ]
-  if (data.graphs.length) facts.push([count(alive), alive === 1 ? 'graph alive at the end' : 'graphs alive at the end'])
+  if (alive || !growing) facts.push([count(alive), alive === 1 ? 'graph alive at the end' : 'graphs alive at the end'])
+  if (growing) facts.push([count(growing), growing === 1 ? 'container that collects history' : 'containers that collect history'])
   if (peak) facts.push([bytes(peak), 'saved at the peak'])
   return (
     <dl class="summary">
@@ -103,6 +112,15 @@ function Summary() {
   )
 }
 
+/** What a finding keeps that no pass can need, at the moment when most was saved. */
+function uselessOf({ code, carrier }: Finding): { holder: string; value: number; of: number } | null {
+  const most = data.memory.reduce<Sample | null>((top, sample) => (top && top.bytes >= sample.bytes ? top : sample), null)
+  const value = most?.useless?.[code] ?? 0
+  // What is collected in one place goes together, as Python counted it.
+  const holder = code.startsWith('SP4') ? carrier?.name.replace(/[[.].*$/, '') : carrier?.name
+  return most && value && holder ? { holder, value, of: most.bytes } : null
+}
+
 /** Memory at a glance: does it grow? */
 function Spark() {
   const samples = data.memory
@@ -112,12 +130,16 @@ function Spark() {
   const most = samples.reduce((top, sample) => Math.max(top, sample.bytes), 1)
   const every = Math.max(1, Math.floor(samples.length / 400))
   const x = (sample: Sample) => (((sample.at - from) / size) * 190).toFixed(1)
+  const y = (sample: Sample) => (43 - (sample.bytes / most) * 41).toFixed(1)
   const pieces = stretches(samples).map(([first, last]) => samples.slice(first, last + 1).filter((_, index, piece) => index % every === 0 || index === piece.length - 1))
   return (
     <button type="button" class="spark" title="Saved bytes over time" aria-label="Saved bytes over time: open Memory" onClick={() => (view.value = 'memory')}>
       <svg viewBox="0 0 190 44" aria-hidden="true">
+        {bridges(samples).map(([a, b], index) => (
+          <line key={`-${index}`} x1={x(a)} y1={y(a)} x2={x(b)} y2={y(b)} stroke="currentColor" stroke-dasharray="2 3" opacity="0.7" />
+        ))}
         {pieces.map((piece, index) => {
-          const points = piece.map((sample) => `${x(sample)},${(43 - (sample.bytes / most) * 41).toFixed(1)}`).join(' ')
+          const points = piece.map((sample) => `${x(sample)},${y(sample)}`).join(' ')
           return (
             <g key={index}>
               <polyline points={`${x(piece[0])},43 ${points} ${x(piece[piece.length - 1])},43`} fill="currentColor" opacity="0.14" />
@@ -135,7 +157,8 @@ function Card({ finding, index }: { finding: Finding; index: number }) {
   const timeline = finding.evidence.filter((item) => item.what === 'pass' || item.what === 'step')
   const other = finding.evidence.filter((item) => !timeline.includes(item))
   const [first, ...rest] = finding.remedies
-  const steps = ROLES.filter(([role]) => finding[role])
+  const steps = ROLES.filter((role) => finding[role])
+  const useless = uselessOf(finding)
   return (
     <article class="finding" id={`finding-${index}`} aria-labelledby={`title-${index}`}>
       <header>
@@ -150,8 +173,8 @@ function Card({ finding, index }: { finding: Finding; index: number }) {
       </header>
 
       {steps.length > 0 && <ol class="places">
-        {steps.map(([role, label]) => (
-          <PlaceStep key={role} role={role} label={label} place={finding[role]!} finding={finding} />
+        {steps.map((role) => (
+          <PlaceStep key={role} role={role} label={capital(wordOf(finding, role))} place={finding[role]!} finding={finding} />
         ))}
       </ol>}
 
@@ -160,8 +183,17 @@ function Card({ finding, index }: { finding: Finding; index: number }) {
           <h3>Where</h3>
           <Source marks={marks} />
           {timeline.length > 0 && <Passes items={timeline} />}
-          {other.length > 0 && (
+          {(other.length > 0 || useless) && (
             <ul class="evidence">
+              {useless && (
+                <li>
+                  <code>{useless.holder}</code> holds <strong>{bytes(useless.value)}</strong>, of {bytes(useless.of)} saved at the peak, that no
+                  pass can need any more:{' '}
+                  <button type="button" class="quiet" onClick={() => (view.value = 'memory')}>
+                    see Memory
+                  </button>
+                </li>
+              )}
               {other.map((item, at) => (
                 <li key={at} {...lightOn(item.place)}>
                   <Prose text={String(item.text)} /> {item.place && <PlaceLink place={item.place} />}
@@ -218,10 +250,9 @@ function iterationOf(finding: Finding, role: string): string {
 
 function marksOf(finding: Finding): Mark[] {
   const marks: Mark[] = []
-  const words = { built: 'built', freed: 'freed', used: finding.severity === 'error' ? 'needed again' : 'used again' }
-  for (const role of ['built', 'freed', 'used'] as const) {
+  for (const role of ROLES) {
     const place = finding[role]
-    if (place) marks.push({ role, place, note: `${words[role]} ${iterationOf(finding, role)}`.trim() })
+    if (place) marks.push({ role, place, note: `${wordOf(finding, role)} ${iterationOf(finding, role)}`.trim() })
   }
   const failed = finding.failed
   if (failed && !marks.some((mark) => keyOf(mark.place) === keyOf(failed))) {
@@ -278,7 +309,7 @@ function RemedyCard({ remedy }: { remedy: Remedy }) {
   return (
     <div class="remedy">
       <h4>
-        <Prose text={remedy.title.charAt(0).toUpperCase() + remedy.title.slice(1)} />
+        <Prose text={capital(remedy.title)} />
       </h4>
       <p class="badges">
         <span class={`badge ${remedy.safe ? 'safe' : 'unsafe'}`} title={remedy.safe ? 'It cannot change what a right program computes' : 'Right only if it is what you mean'}>

@@ -3,6 +3,7 @@
 
 import contextlib
 import gc
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -80,9 +81,19 @@ class Saving(nn.Module):
         return x
 
 
+class Pair(NamedTuple):
+    t: torch.Tensor
+
+
+class Owner:
+    def __init__(self, t):
+        self.t = t
+
+
 HOOKS = {
     "save_on_cpu": torch.autograd.graph.save_on_cpu,
     "identity": lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "named": lambda: torch.autograd.graph.saved_tensors_hooks(Pair, lambda pair: pair.t),
     "nested": lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: {"t": [t]}, lambda d: d["t"][0]),
 }
 
@@ -109,6 +120,25 @@ def test_hooks_of_others(options, hooks, around):
     assert len(kept._keeper.calls) == 0
     assert live[2] - live[1] == live[3] - live[2] == 3  # the gradients that are held here
     assert torch._C._autograd._push_saved_tensors_default_hooks is _push
+
+
+@pytest.mark.parametrize("options", [{}, *OPTIONS.values()], ids=["nothing", *OPTIONS])
+def test_objects_of_others_that_hold_what_is_saved(options):
+    """They are not looked into, and are freed when an optimizer has made its step."""
+    model = Saving(lambda: torch.autograd.graph.saved_tensors_hooks(Owner, lambda owner: owner.t))
+    kept, optimizer = secondpass.keep(model, **options), torch.optim.SGD(model.parameters(), 0.1)
+    live = []
+    for _ in range(6):
+        out = kept(torch.ones(4, 8))
+        out.sum().backward()
+        out.mean().backward()
+        optimizer.step()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            out.exp().mean().backward()
+        del out
+        live.append(len(storages()))
+    assert len(kept._keeper.calls) == 0
+    assert live[2] == live[-1]
 
 
 def storages():

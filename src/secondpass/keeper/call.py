@@ -33,6 +33,7 @@ from .recompute.tape import Script, Tape
 from .recompute.verify import verify
 from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
+from .saved.others import Packed
 from .saved.store import Store
 
 __all__ = ["Call", "Owner"]
@@ -116,6 +117,8 @@ class Call(Region):
         self.calm: float = float("inf")
         """Up to here there is room."""
         self.settled = False
+        self.packed: list[weakref.ref[Packed]] = []
+        """What hooks of others have packed meanwhile."""
         self.place = caller()
         self.ddp = ddp_around(keeper.module)
         wrapper = self.ddp() if self.ddp is not None else None
@@ -359,6 +362,9 @@ class Call(Region):
             if store is not None:
                 store.free(_error(why))
             free(self.nodes(), _error(why))  # what the plan holds is held by PyTorch's own nodes
+            for known in self.packed:
+                if (packed := known()) is not None:
+                    packed.free(_error(why))
         else:
             self.give_way(everything=True)
 

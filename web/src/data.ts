@@ -51,6 +51,8 @@ export interface Finding {
 
 export interface Pass {
   id: number
+  /** Which pass of the run, from 1. */
+  number: number
   kind: string
   at: number
   place: Place | null
@@ -83,6 +85,8 @@ export interface Graph {
   bytes: number | null
   freed: number | null
   freed_by: number | null
+  /** Whether no pass freed it: the program itself had nothing left that leads to it. */
+  dropped?: boolean
   held_by: string | null
   cause: string | null
 }
@@ -157,6 +161,8 @@ export interface Data {
     error: string | null
     rank: number | null
   }
+  /** What a reader must know beside the pictures. */
+  notes: string[]
   /** How many there were; of a long run the page shows the first and the last. */
   counts: { passes: number; steps: number }
   sources: Record<string, string>
@@ -192,6 +198,7 @@ function read(): Data | string {
       ...{ file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
       ...raw.program,
     },
+    notes: (raw.notes ?? []).map(String),
     counts: {
       passes: Math.max(raw.counts?.passes ?? 0, raw.passes?.length ?? 0),
       steps: Math.max(raw.counts?.steps ?? 0, raw.steps?.length ?? 0),
@@ -209,7 +216,7 @@ function read(): Data | string {
         proof: remedy.proof?.status ? remedy.proof : null,
       })),
     })),
-    passes: order(raw.passes).map((pass) => ({ ...pass, iteration: pass.iteration ?? [], roots: pass.roots ?? [] })),
+    passes: order(raw.passes).map((pass) => ({ ...pass, number: pass.number ?? pass.id + 1, iteration: pass.iteration ?? [], roots: pass.roots ?? [] })),
     steps: order(raw.steps),
     graphs: [...(raw.graphs ?? [])]
       .map((graph) => ({ ...graph, name: graph.name ?? `graph ${graph.id}`, iteration: graph.iteration ?? [] }))
@@ -232,6 +239,7 @@ function EMPTY(): Data {
     schema: SCHEMA,
     tool: { version: '' },
     program: { file: '', args: [], status: null, torch: null, device: null, error: null, rank: null },
+    notes: [],
     counts: { passes: 0, steps: 0 },
     sources: {},
     findings: [],

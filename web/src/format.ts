@@ -19,6 +19,8 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : value.toLocaleString('en-US')
 }
 
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
 /** "1 pass", "2 passes": the plural is given where it is not just an s. */
 export function many(value: number, one: string, more = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : more}`
@@ -55,8 +57,19 @@ export function iterationText(iteration: number | number[] | null | undefined): 
   return Array.isArray(iteration) ? iteration.join(' › ') : String(iteration)
 }
 
+/** Moments in the order of events have no length: the pass or step next to them says when they are. */
+const events = new Map<number, string>([
+  ...data.steps.map((step) => [step.at, step.optimizer ? `${step.optimizer}.step()` : 'a step'] as const),
+  ...data.passes.map((pass) => [pass.at, `pass ${count(pass.number)}`] as const),
+])
+
 export function moment(at: number, kind: 'order' | 'seconds'): string {
-  if (kind === 'order') return `event ${count(Math.round(at * 100) / 100)}`
+  if (kind === 'order') {
+    const [near, far] = at % 1 > 0.5 ? [Math.ceil(at), Math.floor(at)] : [Math.floor(at), Math.ceil(at)]
+    if (events.has(near)) return `${at < near ? 'before ' : at > near ? 'after ' : ''}${events.get(near)}`
+    if (events.has(far)) return `${at < far ? 'before ' : 'after '}${events.get(far)}`
+    return near <= 0 ? 'the beginning' : `event ${count(near)}`
+  }
   const short = (value: number) => String(Number(value.toPrecision(value >= 100 ? 4 : 3)))
   return at === 0 || Math.abs(at) >= 1 ? `${short(at)} s` : `${short(at * 1000)} ms`
 }

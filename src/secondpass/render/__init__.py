@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import IO
 
@@ -12,20 +13,23 @@ from ..record.finding import HTML
 from ._excerpt import labels
 from ._message import screen
 
-__all__ = ["color_for", "labels", "note", "painted"]
+__all__ = ["color_for", "labels", "note", "painted", "width_for"]
+
+_WIDTH, _NARROW = 80, 50
 
 
-def note(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:
+def note(finding: Finding, *, sources: Mapping[str, str] | None = None) -> str:
     """The text that is added to the user's exception: plain, without colour, and without rich."""
-    lines = screen(finding, width=width, sources=sources)
+    lines = screen(finding, width=width_for(sys.stderr), sources=sources)
     # A traceback puts its notes right below the message: the empty line sets ours apart.
     return "\n" + "\n".join(line.plain for line in lines)
 
 
-def painted(finding: Finding, *, width: int = 80, sources: Mapping[str, str] | None = None) -> str:
+def painted(finding: Finding, *, sources: Mapping[str, str] | None = None) -> str:
     """The same in colour."""
     from .text import painted as paint
 
+    width = width_for(sys.stderr)
     return "\n" + paint(screen(finding, width=width, sources=sources), width).rstrip("\n")
 
 
@@ -41,6 +45,15 @@ def color_for(stream: IO[str]) -> bool:
         return stream.isatty()
     except (AttributeError, ValueError):
         return False
+
+
+def width_for(stream: IO[str]) -> int:
+    """How many columns to fill there: 80, or fewer where a terminal has fewer."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        return _WIDTH
+    return max(_NARROW, min(_WIDTH, columns or _WIDTH))
 
 
 def _html(value: Finding | Report) -> str:

@@ -105,9 +105,13 @@ def _marked(finding: Finding, number: int, text: str, marks: list[_Mark], width:
     for mark in marks:
         spans.setdefault(_span(finding, mark, text), []).append(mark.text)
     room = width - len(gutter(number)[0])
-    text, cut = cropped(text, min((s for s, _ in spans), default=0), room)
+    whole = text
+    text, cut = cropped(whole, min((s for s, _ in spans), default=0), room)
     yield Line((gutter(number), (text, "code")))
     for (start, end), words in spans.items():
+        if start - cut >= len(text) - 3 and text != whole[cut:]:  # further along the line: that part of it, again
+            text, cut = cropped(whole, start, room)
+            yield Line((gutter(number), (text, "code")))
         start, end = max(start - cut, 0), min(max(end - cut, start - cut + 1), len(text))
         carets = " " * cells(text[:start]) + "^" * max(cells(text[start:end]), 1)
         said = ", ".join(words)

@@ -67,7 +67,7 @@ def _timeline(finding: Finding, width: int) -> Iterator[Line]:
     if not rows:
         return
     whens, wheres, calls, labels = (max(map(cells, column)) for column in zip(*rows, strict=True))
-    calls = min(calls, width - LABEL - whens - wheres - labels - 6)
+    calls = min(calls, max(width - LABEL - whens - wheres - labels - 6, 12))
     for at, (when, where, call, label) in enumerate(rows):
         row = zip((when, where, cropped(call, 0, calls)[0], label), (whens, wheres, calls, labels), strict=True)
         text = "  ".join(padded(cell, size) for cell, size in row if size)

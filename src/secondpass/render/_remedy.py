@@ -51,12 +51,15 @@ def _sentence(text: str, end: str = "") -> str:
 
 def _edits(edits: tuple[Edit, ...], width: int, sources: Sources) -> Iterator[Line]:
     several = len({e.file for e in edits}) > 1
-    shown = ""
+    shown, last = "", Line()
     for edit in sorted(edits, key=lambda e: (e.file, e.line)):
         if several and edit.file != shown:
             yield Line(((f"    --> {edit.file}", "dim"),))
             shown = edit.file
-        yield from _edit(edit, width, sources)
+        for line in _edit(edit, width, sources):
+            if line != last or line.pieces[1][1] != "code":  # what stands between two edits is context of both
+                yield line
+            last = line
 
 
 def _edit(edit: Edit, width: int, sources: Sources) -> Iterator[Line]:

@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An allocation has failed: what the graphs held at that moment, as observations.
-
-NOTE [ What no later pass can need ]
-Saved tensors are outdated when an optimizer has moved a parameter that their graph leads to since they were built: a pass
-over them would fail, or give the gradient of parameters that are gone.
-"""
+"""An allocation has failed: what the graphs held at that moment, as observations."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from types import FrameType, TracebackType
-from typing import Any
 
 import torch
 
 from ..record import Failure, Kept, Place, Trace
-from ..torchgraph import is_leaf
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
 from .node_origin import Entry, Origin
+from .outdated import Outdated
 from .read_graph import Reading, without_collection
 
 __all__ = ["is_out_of_memory", "out_of_memory"]
@@ -87,12 +81,12 @@ def _kept(watcher: Watcher, reading: Reading) -> list[Kept]:
         if e.kind == "saved" and e.bytes:
             groups.setdefault(_ENTRY.sub("", e.holder or ""), []).append(e)
     retained = {n for p in origin.notes if p.retain for n in p.walked or ()}
-    leaves = _leaves(watcher, reading)
+    is_outdated = Outdated(watcher, reading)
     found = []
     for holder, entries in groups.items():
         # One holder may have both: what is of the present iteration is not outdated.
         for outdated in (True, False):
-            some = [e for e in entries if _outdated(watcher, leaves.get(e.number), e.number) is outdated]
+            some = [e for e in entries if is_outdated(e.number) is outdated]
             if some:
                 found.append(_group(holder, some, outdated, retained, origin, reading))
     return found
@@ -118,29 +112,3 @@ def _group(
         iterations=tuple(iterations),
         place=max(lines, key=lambda p: lines[p]) if lines else None,
     )
-
-
-def _leaves(watcher: Watcher, reading: Reading) -> dict[int, frozenset[int]]:
-    """The leaves behind each node, by its number; oldest first, so that each is worked out once."""
-    behind: dict[Any, frozenset[int]] = {}
-    shared: dict[frozenset[int], frozenset[int]] = {}
-    ordered = sorted(reading.graph, key=lambda n: (not is_leaf(n), n._sequence_nr()))
-    for node in ordered:
-        if is_leaf(node):
-            behind[node] = frozenset((watcher.leaves.of(node),))
-            continue
-        found = frozenset().union(*(behind.get(p, frozenset()) for p in reading.graph[node]))
-        behind[node] = shared.setdefault(found, found)
-    return {n._sequence_nr(): found for n, found in behind.items() if not is_leaf(n)}
-
-
-def _outdated(watcher: Watcher, leaves: frozenset[int] | None, number: int) -> bool:
-    if not leaves:
-        return False
-    for step in reversed(watcher.ledger.step_notes()):
-        if step.mark <= number:
-            return False
-        moved = step.moved if step.moved is not None else step.book.every if step.book is not None else ()
-        if not leaves.isdisjoint(moved):
-            return True
-    return False

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..record import Finding, Pass, Place, Report, Trace, to_plain
+from ..record import Finding, Pass, Place, Report, Step, Trace, to_plain
 from ..record.event import Failure
 from ..render import labels
 from ..render.text import render
@@ -42,8 +43,11 @@ class _Data:
     def __init__(self, report: Report, trace: Trace, program: Mapping[str, Any], recorder: Recorder | None) -> None:
         self.report, self.trace, self.program, self.recorder = report, trace, program, recorder
         self.passes = trace.passes
+        gaps = [after.when - before.when for before, after in pairwise(self.passes)]
+        self.gap = gaps.index(max(gaps)) if gaps else 0
+        """The pass before those of a long run that are not shown."""
         self.ids = {p.when: k for k, p in enumerate(self.passes)}
-        events = sorted([*trace.passes, *trace.steps], key=lambda e: e.when)
+        events: list[Pass | Step] = sorted([*trace.passes, *trace.steps], key=lambda e: e.when)
         self.whens = [e.when for e in events]
         self.numbers = [(e.thread, e.when, e.number) for e in events if e.number is not None]
         self.names: dict[int, dict[int, str]] = {}
@@ -52,6 +56,7 @@ class _Data:
             if b.number not in names or len(b.name) < len(names[b.number]):
                 names[b.number] = b.name
         self.roots = self._roots()
+        self.held = {n for h in trace.holdings for n in h.numbers}
         self.origin: Origin | None = None
         if recorder is not None:  # torch is loaded then
             from .node_origin import Origin
@@ -60,9 +65,7 @@ class _Data:
 
     def whole(self) -> dict[str, Any]:
         graphs, of_pass = self._graphs()
-        changed = {
-            e["when"]: f.code for f in self.report.findings for e in f.evidence if e.get("label") == "changed"
-        }
+        changed = {e["when"]: f.code for f in self.report.findings for e in f.evidence if e.get("label") == "changed"}
         data: dict[str, Any] = {
             "schema": SCHEMA,
             "tool": {"version": self.report.tool.get("version", "")},
@@ -114,19 +117,29 @@ class _Data:
         leaves = sum(n < 0 for n in p.walked) if p.walked is not None else 0
         return {
             "id": k,
+            "number": self._number(k),
             "kind": p.kind,
             "at": p.when,
             "place": _place(p.place),
             "iteration": _iteration(p),
             "walked": len(p.walked) if p.walked is not None else None,
             # What a pass frees before it fails is not known.
-            "freed": (0 if p.retain else len(p.walked) - leaves) if p.walked is not None and p.outcome == "ok" else None,
+            "freed": (0 if p.retain else len(p.walked) - leaves)
+            if p.walked is not None and p.outcome == "ok"
+            else None,
             "retain": p.retain,
             "create": p.create,
             "outcome": p.outcome,
             "roots": self.roots[p.when],
             **self._times(p.when),
         }
+
+    def _number(self, k: int) -> int:
+        """Which pass of the run it was; of a long run the first and the last are shown."""
+        missing = int(self.report.passes.get("count", 0)) - len(self.passes)
+        if missing <= 0:
+            return k + 1
+        return k + 1 + missing * (k > self.gap)
 
     def _times(self, when: int) -> dict[str, Any]:
         times = self.recorder.times.get(when) if self.recorder is not None else None
@@ -135,11 +148,10 @@ class _Data:
     def _roots(self) -> dict[int, list[str]]:
         """The names of what each pass starts from: where names were not looked at, those of the same line before."""
         found: dict[int, list[str]] = {}
-        known: dict[tuple[Any, str, int], list[str]] = {}
+        known: dict[Any, list[str]] = {}
         for p in self.passes:
             names = [name for r in p.roots or () if (name := self.names.get(p.when, {}).get(r))]
-            line = (p.place, p.kind, len(p.roots or ()))
-            found[p.when] = known[line] = names or known.get(line, [])
+            found[p.when] = known[_line(p)] = names or known.get(_line(p), [])
         return found
 
     def _graphs(self) -> tuple[list[dict[str, Any]], dict[int, int]]:
@@ -159,13 +171,32 @@ class _Data:
             of_pass[p.when] = known
             if not p.retain and p.outcome == "ok":
                 graphs[known]["freed"], graphs[known]["freed_by"] = p.when, k
+            elif p.retain and (gone := self._dropped(p)) is not None:
+                graphs[known]["freed"], graphs[known]["dropped"] = gone, True
         for finding in self.report.findings:
             whens = {e["label"]: e.get("when") for e in finding.evidence if e.get("label")}
             # What was used again; where nothing was, the graph whose pass failed.
             when = next((whens[label] for label in ("freed", "before", "failed") if label in whens), None)
             if when in of_pass:
                 graphs[of_pass[when]]["cause"] = finding.code
+            for p in self.passes if finding.code == "SP402" else ():
+                if p.retain and p.place == finding.failed and p.when in of_pass:
+                    graphs[of_pass[p.when]]["cause"] = finding.code
         return [*graphs, *self._held(len(graphs))], of_pass
+
+    def _dropped(self, p: Pass) -> float | None:
+        """When a graph that a pass was asked to keep was gone: when the line of the pass had its next root, where nobody is
+        known to have held it any longer."""
+        following = next(
+            (q for q in self.passes if q.when > p.when and _line(q) == _line(p) and q.roots != p.roots), None
+        )
+        next_ = following.when - _BESIDE if following is not None else None
+        if (recorder := self.recorder) is not None:
+            if (sample := recorder.dropped.get(p.when)) is not None:
+                return min(_at(sample), next_ if next_ is not None else _at(sample))
+            if p.when in recorder.retained.values() and any(_at(s) > (next_ or p.when) for s in recorder.samples):
+                return None  # it was still there
+        return next_ if self.held.isdisjoint(p.roots or ()) else None
 
     def _new_graph(self, number: int, p: Pass) -> dict[str, Any]:
         iteration = _iteration(p)
@@ -183,6 +214,7 @@ class _Data:
             "bytes": size if size is not None else p.kept_bytes,
             "freed": None,
             "freed_by": None,
+            "dropped": False,
             "held_by": None,
             "cause": None,
         }
@@ -244,7 +276,7 @@ class _Data:
         return made
 
     def _sample(self, sample: Sample) -> dict[str, Any]:
-        line: dict[str, int] = {}
+        by_line: dict[str, int] = {}
         module: dict[str, int] = {}
         op: dict[str, int] = {}
         holder: dict[str, int] = {}
@@ -255,22 +287,24 @@ class _Data:
             for f in self.report.findings
             if f.carrier is not None
         ]
-        for (place, path, name, held_by, old), size in sample.parts.items():
-            _add(line, f"{place.file}:{place.line}" if place is not None else "(not known)", size)
+        for (place, path, name, held_by, outdated), size in sample.parts.items():
+            _add(by_line, f"{place.file}:{place.line}" if place is not None else "(not known)", size)
             _add(module, path or "(no module)", size)
             _add(op, name, size)
             _add(holder, held_by or "(not known)", size)
-            # What was built before the last pass and is still here: no repair takes away what the next pass needs.
-            for carrier, code in carriers if old else ():
+            for carrier, code in carriers if outdated else ():
                 if held_by == carrier or (held_by or "").startswith((carrier + "[", carrier + ".")):
                     _add(useless, code, size)
                     break
-        at = sample.when + (_BESIDE if sample.after else -_BESIDE)
+        over = self.trace.at(sample.when)
+        for finding in self.report.findings if sample.retained and over is not None else ():
+            if finding.code == "SP402" and over is not None and finding.failed == over.place:
+                _add(useless, finding.code, sample.retained)
         return {
-            "at": at,
+            "at": _at(sample),
             "bytes": sample.total,
             "module": module,
-            "line": line,
+            "line": by_line,
             "op": op,
             "holder": holder,
             "useless": useless,
@@ -413,6 +447,15 @@ class _Data:
 
 def _root(name: str) -> str:
     return name.partition("[")[0].partition(".")[0]
+
+
+def _at(sample: Sample) -> float:
+    return sample.when + (_BESIDE if sample.after else -_BESIDE)
+
+
+def _line(p: Pass) -> tuple[Any, ...]:
+    """What passes of one line have in common."""
+    return p.thread, p.place, p.kind, len(p.roots or ())
 
 
 def _roots(trace: Trace, when: int) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from ..watcher.ledger import PassNote
 from ..watcher.watcher import Watcher
 from .modules import Modules
 from .node_origin import Entry, Origin
+from .outdated import Outdated
 from .read_graph import Reading, without_collection
 
 __all__ = ["Recorder", "Sample"]
@@ -33,23 +34,26 @@ _ROWS = 20_000
 _TIMES = 512
 
 Part = tuple[Place | None, str | None, str, str | None, bool]
-"""Line, module, operation, holder, and whether it was built before the last pass that is over."""
+"""Line, module, operation, holder, and whether it is outdated: see NOTE [ What no later pass can need ] of `outdated`."""
 
 
 class Sample:
     """What was saved at one moment."""
 
-    __slots__ = ("after", "entries", "parts", "total", "when")
+    __slots__ = ("after", "parts", "retained", "total", "when")
 
-    def __init__(self, when: int, after: bool, entries: list[Entry], origin: Origin) -> None:
-        self.when, self.after = when, after
-        over = max((n.entry for n in origin.notes if n.when < when + after), default=0)
+    def __init__(self, note: PassNote, after: bool, reading: Reading, watcher: Watcher) -> None:
+        self.when, self.after = note.when, after
+        origin, outdated = Origin(watcher), Outdated(watcher, reading)
+        walked = note.walked or () if after and note.retain else ()
         self.parts: Counter[Part] = Counter()
-        self.entries: list[Entry] = entries
-        for e in entries:
+        self.retained = 0
+        """What the pass before it walked and was asked to keep."""
+        for e in reading.entries:
             if e.kind == "saved" and e.bytes:
                 module = origin.module(e.number) or e.owner
-                self.parts[origin.place(e.number), module, e.op, e.holder, e.number < over] += e.bytes
+                self.parts[origin.place(e.number), module, e.op, e.holder, outdated(e.number)] += e.bytes
+                self.retained += e.bytes * (e.number in walked)
         self.total = sum(self.parts.values())
 
 
@@ -62,6 +66,10 @@ class Recorder:
         self.rows: dict[tuple[int, str], tuple[int, Entry]] = {}
         """Every saved tensor that was seen, by its node and its name there: when it was first seen, and as it was last seen."""
         self.freed_by: dict[tuple[int, str], int] = {}
+        self.retained: dict[int, int] = {}
+        """Roots of graphs that a pass was asked to keep, and that pass, as long as they are seen to be alive."""
+        self.dropped: dict[int, Sample] = {}
+        """By that pass: the first sample at which they were gone."""
         self.bytes_before: dict[int, int] = {}
         """By pass: what was saved behind its own roots when it began."""
         self.graph: tuple[int, list[tuple[int, str, tuple[int, ...]]]] | None = None
@@ -72,7 +80,6 @@ class Recorder:
         self._spent = 0.0
         self._before: dict[tuple[int, str], Entry] = {}
         self._sampled: int | None = None
-        self._taken: set[int] = set()
         self._step: int | None = None
         self._handles: list[Any] = []
 
@@ -110,7 +117,7 @@ class Recorder:
     def _begins(self, note: PassNote, outputs: Any) -> None:
         if not note.nested and self._worth(note):
             self._sampled = note.when
-            self._sample(note.when, False, outputs)
+            self._sample(note, False, outputs)
         if len(self.times) > 4 * _TIMES:  # as the watcher keeps the first events and the last ones
             for when in list(self.times)[_TIMES : 3 * _TIMES]:
                 del self.times[when]
@@ -119,12 +126,14 @@ class Recorder:
     def _ends(self, note: PassNote) -> None:
         self._over(note.when)
         if self._sampled == note.when:
-            self._sample(note.when, True, None)
+            self._sample(note, True, None)
             self._sampled = None
+        if note.retain and len(self.retained) + len(self.dropped) < 4 * _TIMES:
+            self.retained.update(dict.fromkeys(note.roots, note.when))
 
     def _fails(self, failed: Failed) -> None:
         self._over(failed.note.when)
-        self._sample(failed.note.when, True, None)
+        self._sample(failed.note, True, None)
         self._sampled = None
 
     def _over(self, when: int) -> None:
@@ -154,25 +163,27 @@ class Recorder:
 
     # -- samples -----------------------------------------------------------------------------------------------------
 
-    def _sample(self, when: int, after: bool, outputs: Any) -> None:
+    def _sample(self, note: PassNote, after: bool, outputs: Any) -> None:
         began = time.perf_counter()
         files = self.watcher.files
         with torch._C.DisableTorchFunction(), without_collection():
             reading = Reading(None, files.frames(sys._getframe()), self.watcher, files.hosts(sys._getframe()))
-        sample = Sample(when, after, reading.entries, Origin(self.watcher))
-        self._follow(sample)
+        sample = Sample(note, after, reading, self.watcher)
+        self._follow(sample, reading)
         if outputs is not None:
-            self._own(when, outputs, reading)
+            self._own(note.when, outputs, reading)
         del reading
-        sample.entries = []
         self.samples.append(sample)
         if len(self.samples) > _SAMPLES:
             # The first half of a long run is thinned out.
             self.samples[2 * self.steps : _SAMPLES // 2] = self.samples[2 * self.steps : _SAMPLES // 2 : 2]
         self._spent += time.perf_counter() - began
 
-    def _follow(self, sample: Sample) -> None:
-        now = {(e.number, e.slot): e for e in sample.entries if e.state == "alive"}
+    def _follow(self, sample: Sample, reading: Reading) -> None:
+        if self.retained and reading.complete:
+            for root in self.retained.keys() - {n._sequence_nr() for n in reading.graph if not is_leaf(n)}:
+                self.dropped[self.retained.pop(root)] = sample
+        now = {(e.number, e.slot): e for e in reading.entries if e.state == "alive"}
         if sample.after:
             for key in self._before.keys() - now.keys():
                 self.freed_by.setdefault(key, sample.when)

@@ -360,10 +360,10 @@ class Session:
 
     def _print(self, findings: tuple[Finding, ...]) -> None:
         if findings:
-            from ..render import color_for
+            from ..render import color_for, width_for
             from ..render.text import render
 
-            text = render(Report(findings=findings), color=color_for(sys.stderr), width=80)
+            text = render(Report(findings=findings), color=color_for(sys.stderr), width=width_for(sys.stderr))
             sys.stdout.flush()
             print("\n" + text, end="", file=sys.stderr)
 

@@ -1,7 +1,7 @@
 // A tree over the nodes of a pass (state, modules, statements, operations), of which a picture shows one cut.
 // 20,000 nodes are a few dozen groups; any group opens into at most a few dozen more.
 import { type GraphNode, type Picture } from '../data'
-import { opText, placeText } from '../format'
+import { opText, placeText, shortFile } from '../format'
 
 export type Kind = 'part' | 'module' | 'function' | 'statement' | 'run' | 'node'
 
@@ -71,7 +71,10 @@ export function grow(picture: Picture): Tree {
   const place = (node: GraphNode, index: number, part: string, module: string | null): number => {
     let group = within(root, part, 'part', part === 'freed' ? 'freed part' : 'living part', node, index)
     if (module) for (const word of module.split('.')) group = within(group, word, 'module', word, node, index)
-    else if (node.place?.function) group = within(group, node.place.function, 'function', node.place.function, node, index)
+    else if (node.place?.function) {
+      const name = node.place.function === '<module>' ? shortFile(node.place.file) : node.place.function
+      group = within(group, node.place.function, 'function', name, node, index)
+    }
     if (node.state !== 'leaf' && (node.statement || node.place)) {
       const line = node.place ? placeText(node.place) : ''
       group = within(group, `${line}\0${node.statement ?? ''}`, 'statement', node.statement ?? line, node, index)

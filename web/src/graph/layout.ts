@@ -82,8 +82,11 @@ export function inCode(group: Group): boolean {
 export function titleOf(group: Group): string {
   if (group.kind === 'node' && group.node.state === 'leaf') {
     const { name } = group.node
-    const path = `${pathOf(group)}.`
-    return name ? (name.startsWith(path) ? name.slice(path.length) : name) : 'leaf'
+    if (!name) return 'leaf'
+    // `self.model.rnn.weight` inside of `model.rnn` is `weight`.
+    const path = pathOf(group)
+    const at = path ? `.${name}`.indexOf(`.${path}.`) : -1
+    return at < 0 ? name : name.slice(at + path.length + 1)
   }
   if (group.kind === 'node') return opText(group.node.op)
   if (group.kind !== 'module') return group.label

@@ -45,9 +45,11 @@ function start(width: number, height: number): Set<Group> {
 
 export function GraphView() {
   if (!picture) {
-    return (
+    return data.passes.some((pass) => pass.outcome === 'failed') ? (
+      <Empty title="The failed pass has no graph">What it started from has no history: there is nothing behind it to draw.</Empty>
+    ) : (
       <Empty title="No graph in this page">
-        The graph of a pass is drawn when one failed, or when <code>secondpass see</code> was asked for it.
+        The graph of a pass is drawn when one failed, and of the last one by <code>secondpass see {data.program.file || 'train.py'}</code>.
       </Empty>
     )
   }

@@ -1,6 +1,6 @@
 // Ledger: every saved tensor in a table, to sort, group, filter and search. Only the rows on the screen exist.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { data, passById, type Row } from '../data'
+import { bridges, data, passById, type Row } from '../data'
 import { bytes, iterationText, keyOf, many, once, opText, placeText, shapeText } from '../format'
 import { Empty, lightOn, PlaceLink, Segments } from '../parts/text'
 import { hovered, lit, matches, printing, query, searching } from '../state'
@@ -28,6 +28,7 @@ export const words = once(() =>
     .toLowerCase(),
   ),
 )
+const sampled = bridges(data.memory).length > 0
 const largest = rows.reduce((most, row) => Math.max(most, row.bytes), 1)
 
 interface Column {
@@ -45,7 +46,7 @@ const freedText = (row: Row) => {
   const pass = row.freed_by === null ? undefined : passById.get(row.freed_by)
   // What lives elsewhere is not freed: the graph no longer refers to it.
   const gone = row.kind === 'saved' ? 'freed' : 'released'
-  return pass ? `${gone} by pass ${pass.id + 1}` : gone
+  return pass ? `${gone} by pass ${pass.number}` : gone
 }
 
 const COLUMNS: Column[] = [
@@ -92,7 +93,7 @@ const COLUMNS: Column[] = [
   {
     id: 'state',
     label: 'State',
-    wide: 10,
+    wide: 12,
     key: freedText,
     cell: (row) => (
       <>
@@ -237,7 +238,7 @@ function Table() {
           </button>
         )}
         <p class="total" role="status">
-          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} over the run · {bytes(alive)} alive at the end
+          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} {sampled ? 'in the passes that were looked at' : 'over the run'} · {bytes(alive)} alive at the end
         </p>
       </div>
       {grouping === 'none' ? (

@@ -375,7 +375,7 @@ function bar(
   } else context.fillStyle = colour ?? colours.neutral
   roundRect(context, left, y, right - left, height, 3)
   context.fill()
-  if (graph.freed !== null && right - left > 6) {
+  if (graph.freed !== null && !graph.dropped && right - left > 6) {
     context.fillStyle = colours.text
     context.globalAlpha *= 0.55
     context.fillRect(right - 2, y, 2, height)
@@ -730,10 +730,10 @@ function Details({ item, choose }: { item: Item | null; choose: (item: Item) => 
           'alive at the end'
         ) : by ? (
           <button type="button" class="quiet" onClick={() => choose({ kind: 'pass', id: by.id })}>
-            by {title({ kind: 'pass', id: by.id }).replace(/^Pass /, '')} at {moment(graph.freed, data.at)}
+            by {title({ kind: 'pass', id: by.id }).replace(/^Pass /, '')}, {moment(graph.freed, data.at)}
           </button>
         ) : (
-          moment(graph.freed, data.at)
+          `${graph.dropped ? 'by no pass; nothing led to it any more ' : ''}${moment(graph.freed, data.at)}`
         ),
       ])
       if (graph.nodes !== null) rows.push(['nodes', count(graph.nodes)])

@@ -5,7 +5,7 @@ import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
 import { useMemo, useState } from 'preact/hooks'
 import { bands, bridges, data, findingOf, stretches, type Sample, type Split } from '../data'
-import { bytes, during, moment, once, opText, UNITS } from '../format'
+import { bytes, capital, during, many, moment, once, opText, UNITS } from '../format'
 import { causeColour, ink, OKABE, SANS, SERIES } from '../palette'
 import { useCanvas } from '../parts/canvas'
 import { Empty, Segments, Swatch } from '../parts/text'
@@ -127,6 +127,13 @@ function names(split: Split): Set<string> {
 export const words = once(() => SPLITS.flatMap((split) => [...names(split)]).map((name) => name.toLowerCase()))
 
 export function Memory() {
+  if (data.memory.length && !samples[peak].bytes) {
+    return (
+      <Empty title="Nothing was saved">
+        At the {many(samples.length, 'moment')} that were looked at, no graph kept a tensor of its own: what it would need was a parameter, an input, or nothing.
+      </Empty>
+    )
+  }
   if (!samples.length) {
     return (
       <Empty title="No bytes were counted">
@@ -190,8 +197,13 @@ function Areas() {
       }
     } else {
       context.textAlign = 'center'
-      for (const tick of x.ticks(Math.max(2, Math.floor(box.width / 110)))) {
-        context.fillText(moment(tick, data.at), x(tick), box.height - BOTTOM + 14)
+      const ticks = data.at === 'order' ? data.passes.map((pass) => pass.at) : x.ticks(Math.max(2, Math.floor(box.width / 110)))
+      let last = -Infinity
+      for (const tick of ticks) {
+        const px = x(tick)
+        if (px < Math.max(LEFT, last + 80) || px > box.width - RIGHT) continue
+        context.fillText(moment(tick, data.at), px, box.height - BOTTOM + 14)
+        last = px
       }
     }
 
@@ -412,7 +424,8 @@ function Areas() {
         </div>
         <aside class="parts" aria-live="polite">
           <h3>
-            {cursor === null ? 'At the peak' : `At ${moment(shown.at, data.at)}`} <span class="muted">{during(shown.at)}</span>{' '}
+            {cursor === null ? 'At the peak' : data.at === 'order' ? capital(moment(shown.at, data.at)) : `At ${moment(shown.at, data.at)}`}{' '}
+            <span class="muted">{during(shown.at)}</span>{' '}
             <span class="number">{bytes(shown.bytes)}</span>
           </h3>
           <ul>

@@ -1,7 +1,7 @@
 // Story: what was found, in sentences, with the source, the three places, the passes and the remedy.
 import { useState } from 'preact/hooks'
 import { bridges, data, stretches, type Evidence, type Finding, type Place, type Remedy, type Sample } from '../data'
-import { bytes, count, iterationText, keyOf, many, once, placeText } from '../format'
+import { bytes, capital, count, iterationText, keyOf, many, once, placeText } from '../format'
 import { causeColour } from '../palette'
 import { Diff, Source, type Mark } from '../parts/source'
 import { Empty, lightOn, PlaceLink, Prose } from '../parts/text'
@@ -10,7 +10,6 @@ import { chosen, lit, matches, searching, view } from '../state'
 const ROLES = ['built', 'freed', 'used'] as const
 const WORDS = { built: 'built', freed: 'freed', used: 'needed again' }
 const wordOf = (finding: Finding, role: (typeof ROLES)[number]) => finding.words?.[role] ?? WORDS[role]
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 export const words = once(() =>
   data.findings.map((finding) =>
@@ -29,15 +28,36 @@ export const words = once(() =>
 
 export function Story() {
   const shown = data.findings.map((finding, index) => [finding, index] as const).filter(([, index]) => matches(words()[index]))
+  const left = leftAtEnd()
   return (
     <div class="story">
       <Summary />
+      {data.passes.length > 0 && data.notes.map((note, index) => (
+        <p key={index} class="note">
+          <Prose text={note} />
+        </p>
+      ))}
       {data.findings.length === 0 && <Exception />}
       {data.findings.length === 0 && (
         <Empty title="Nothing to report">
           {data.passes.length
-            ? 'Every pass that was seen had a graph of its own, and every graph was freed in time.'
+            ? `Every pass that was seen had a graph of its own${left ? '.' : ', and every graph was freed in time.'}`
             : 'No backward pass was seen: the program ended before its first one, or nothing was watched.'}
+          {left && (
+            <>
+              {' '}
+              When last looked at, {bytes(left.bytes)} of saved tensors were still there after a pass
+              {left.holder && (
+                <>
+                  , most of it held by <code>{left.holder}</code>
+                </>
+              )}
+              :{' '}
+              <button type="button" class="quiet" onClick={() => (view.value = 'memory')}>
+                see Memory
+              </button>
+            </>
+          )}
         </Empty>
       )}
       {searching.value && shown.length === 0 && data.findings.length > 0 && <Empty title="No finding has these words" />}
@@ -110,6 +130,20 @@ function Summary() {
       <Spark />
     </dl>
   )
+}
+
+/** What was still saved after the last pass that was looked at, where that is more than after the first, and its largest holder. */
+function leftAtEnd(): { bytes: number; holder: string } | null {
+  const after = data.memory.filter((sample) => sample.at % 1 < 0.5 && sample.at > 1)
+  const last = after.at(-1)
+  if (!last || last.bytes <= after[0].bytes) return null
+  const holders = new Map<string, number>()
+  for (const [name, value] of Object.entries(last.holder ?? {})) {
+    const root = name.replace(/[[.].*$/, '')
+    holders.set(root, (holders.get(root) ?? 0) + value)
+  }
+  const [holder, value] = [...holders].sort((a, b) => b[1] - a[1])[0] ?? ['', 0]
+  return { bytes: last.bytes, holder: value * 2 > last.bytes && !holder.startsWith('(') ? holder : '' }
 }
 
 /** What a finding keeps that no pass can need, at the moment when most was saved. */

@@ -85,17 +85,22 @@ def gpt2(device: str) -> Callable[[], torch.Tensor] | None:
     return lambda: model(tokens, labels=tokens).loss
 
 
+def requested() -> int:
+    return int(torch.cuda.memory_stats()["requested_bytes.all.current"])
+
+
 def allocator() -> None:
-    """The ledger's total beside the allocator's: both in bytes."""
+    """The ledger's total beside the allocator's: both in bytes, what was asked for. Its blocks may be up to 1 MiB larger each."""
     forwards = {name: make("cuda", 8) for name, make in MODELS.items()}
     if (forward := gpt2("cuda")) is not None:
         forwards["gpt-2"] = forward
     for name, forward in forwards.items():
         forward().backward()
-        before = torch.cuda.memory_allocated()
+        before, blocks = requested(), torch.cuda.memory_allocated()
         loss = forward()
-        real, told = torch.cuda.memory_allocated() - before, secondpass.ledger(loss).total
-        print(f"{name:8} allocator {real:12,}  ledger {told:12,}  x{told / real:.4f}")
+        real, ledger = requested() - before, secondpass.ledger(loss).total
+        blocks = torch.cuda.memory_allocated() - blocks
+        print(f"{name:8} allocator {real:13,}  ledger {ledger:13,}  x{ledger / real:.4f}   (in blocks of {blocks:13,})")
         del loss
 
 

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 
 from secondpass.causes import CAUSES
-from secondpass.record import Edit, Finding, Place, Remedy, Report
-from secondpass.render import color_for, note, text
+from secondpass.record import Carrier, Edit, Finding, Place, Remedy, Report
+from secondpass.render import color_for, note, text, width_for
 
 from . import made
 
@@ -151,3 +153,39 @@ def test_source_of_a_notebook_cell():
 
 def test_what_retain_graph_would_do_is_said_wherever_pytorch_proposes_it():
     assert [c.name for c in CAUSES.values() if c.code.startswith(("SP1", "SP2")) and not c.instead] == ["silent-reuse"]
+
+
+def test_two_places_of_a_line_that_is_too_long_are_both_shown():
+    line = "state = advance(state, " + "one_more_argument, " * 5 + "last); loss = state.sum(); loss.backward()"
+    place = Place("a.py", 1, "")
+    finding = Finding(
+        "SP103", "carried-state", "error", "...", failed=place, carrier=Carrier("state"), built=place, used=place
+    )
+    rows = text.render(Report(findings=(finding,)), width=60, sources={"a.py": line}).splitlines()
+    shown = [k for k, row in enumerate(rows) if row.startswith("     1 |")]
+    assert len(shown) == 2 and all(len(row) <= 60 for row in rows)
+    for at, words in zip(shown, ("state", "loss.backward()"), strict=True):
+        start = rows[at + 1].index("^")
+        assert rows[at][start:].startswith(words)
+
+
+def test_what_stands_between_two_edits_is_shown_once():
+    edits = (Edit("a.py", 2, "", "first()"), Edit("a.py", 3, "", "second()"))
+    remedy = Remedy("reorder", "Do it", edits=edits)
+    finding = Finding("SP201", "step-between", "error", "...", remedies=(remedy,))
+    rows = text.render(Report(findings=(finding,)), width=60, sources={"a.py": "one()\ntwo()\nthree()\n"}).splitlines()
+    assert [row.split(maxsplit=1)[-1] for row in rows if "()" in row] == [
+        "| one()", "first()", "| two()", "second()", "| three()"
+    ]  # fmt: skip
+
+
+def test_a_narrow_terminal_is_filled_and_nothing_else_is(monkeypatch):
+    class Terminal:
+        def fileno(self):
+            return 1
+
+    for columns, width in ((200, 80), (60, 60), (20, 50), (0, 80)):
+        monkeypatch.setattr(os, "get_terminal_size", lambda fd, c=columns: os.terminal_size((c, 24)))
+        assert width_for(Terminal()) == width
+    monkeypatch.undo()
+    assert width_for(StringIO()) == 80

@@ -151,7 +151,7 @@ def test_story(tabs):
         "hidden carries the history of iteration 8 into iteration 9",
         "Built in iteration 8",
         "Freed in iteration 8",
-        "Used again in iteration 9",
+        "Needed again in iteration 9",
         "needed again in iteration 9",
         "hidden = hidden.detach()",
         "proven",
@@ -233,7 +233,7 @@ def test_memory(tabs):
     assert "peak 122.1 KiB → 47.1 KiB" in tab.text(".saving")
     tab.page.focus("canvas")
     tab.press("Home")
-    assert "At event 0 iteration 1 2.0 KiB" in tab.text(".parts").replace("\n", " ")
+    assert "The beginning iteration 1 2.0 KiB" in tab.text(".parts").replace("\n", " ")
 
 
 def test_memory_of_the_graphs_alone(tabs, written):

@@ -342,9 +342,9 @@ class _Data:
                 }
             )
             edges += [[ids[number], ids[p]] for p in parents if p in ids]
-        return {"pass": self.ids[when], "nodes": nodes, "edges": edges}
+        return {"pass": self.ids[when], "nodes": nodes, "edges": edges} if nodes else None
 
-    def _failed_graph(self, failure: Failure, sizes: dict[int, int]) -> dict[str, Any]:
+    def _failed_graph(self, failure: Failure, sizes: dict[int, int]) -> dict[str, Any] | None:
         trace, when = self.trace, failure.when
         reached = list(dict.fromkeys(n.number for n in trace.history(*(_roots(trace, when)))))
         ids = {number: k for k, number in enumerate(reached)}
@@ -378,7 +378,7 @@ class _Data:
                     "carrier": names.get(number),
                 }
             )
-        return {"pass": self.ids.get(when), "nodes": nodes, "edges": edges}
+        return {"pass": self.ids.get(when), "nodes": nodes, "edges": edges} if nodes else None
 
     def _carriers(self) -> dict[int, str]:
         """The nodes that the carriers of the findings led to when the pass that freed them began."""

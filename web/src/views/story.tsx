@@ -151,7 +151,7 @@ function uselessOf({ code, carrier }: Finding): { holder: string; value: number;
   const most = data.memory.reduce<Sample | null>((top, sample) => (top && top.bytes >= sample.bytes ? top : sample), null)
   const value = most?.useless?.[code] ?? 0
   // What is collected in one place goes together, as Python counted it.
-  const holder = code.startsWith('SP4') ? carrier?.name.replace(/[[.].*$/, '') : carrier?.name
+  const holder = code.startsWith('SP4') ? carrier?.name?.replace(/[[.].*$/, '') : carrier?.name
   return most && value && holder ? { holder, value, of: most.bytes } : null
 }
 

@@ -49,6 +49,13 @@ for i in range(10):
     loss.backward()
     kept.append(w.exp())
 """,
+    "piling up": """
+%%secondpass
+for i in range(10):
+    loss = (w.exp() ** 2).sum()
+    loss.backward()
+    descent.step()
+""",
     "sound": "%%secondpass\n(torch.ones(3, requires_grad=True) ** 2).sum().backward()",
     "ledger": "secondpass.ledger((cell(torch.ones(1, 1), torch.zeros(1, 8)) ** 2).sum())",
     "made in a loop": "for i in range(2):\n    total = (w ** 2).sum()\n    total.backward()",
@@ -108,6 +115,7 @@ def test_silent_findings_of_cells(outputs):
     whole = text(outputs["whole cell"])
     assert "SP401 graph-leak: `kept`" in whole and "of saved tensors" in whole and "`log`" not in whole
     assert "--> Cell In[9], line 6" in whole, whole
+    assert "SP403 missing-zero-grad" in text(outputs["piling up"]), "gradients were there before the cell"
     assert text(outputs["sound"]) == "secondpass: nothing is wrong (1 pass seen)\n"
 
 
@@ -120,7 +128,7 @@ def test_ledgers_show_themselves(outputs):
 def test_a_name_comes_from_the_last_cell_that_made_it(outputs):
     shown = text(outputs["twice"])
     assert "SP101 repeated-backward" in shown
-    assert "--> Cell In[13], line 1\n     1 | total = (w.exp() ** 2).sum()" in shown
+    assert "--> Cell In[14], line 1\n     1 | total = (w.exp() ** 2).sum()" in shown
 
 
 def test_arguments_that_there_are_not(outputs):

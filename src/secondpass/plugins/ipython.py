@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import secondpass
 
-from ..record import Report
+from ..record import Finding, Place, Report
 from ..render import text
 
 if TYPE_CHECKING:
@@ -79,17 +79,19 @@ class _Extension:
             raise UsageError(
                 f"%{_MAGIC} takes no arguments; %%{_MAGIC} runs the rest of a cell. (got {line.strip()!r})"
             )
-        session = self.sessions[0]
         failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if failed is not None and self._seen() == self.passes:
             report = secondpass.explain(failed, show=False)
         else:
-            session.finish(ended=False)
-            report = Report(findings=tuple(session.silent))
+            report = Report(findings=tuple(self._silent().values()))
         self._show(report, self._seen())
 
     def cell(self, line: str, cell: str) -> None:
-        """Run a cell, and say what was silently wrong in it."""
+        """Run a cell, and say what was silently wrong in it.
+
+        The watch over everything is asked as well: it knows where the gradients and the history come from that were there before.
+        """
+        before = self._silent()
         with secondpass.watch(quiet=True) as session:
             self.sessions.append(session)
             try:
@@ -97,7 +99,14 @@ class _Extension:
             finally:
                 self.sessions.remove(session)
         if done.success:
-            self._show(Report(findings=tuple(session.silent)), session.watcher.ledger.passes)
+            found = {(f.code, f.failed): f for f in session.silent}
+            found |= {key: f for key, f in self._silent().items() if key not in found and key not in before}
+            self._show(Report(findings=tuple(found.values())), session.watcher.ledger.passes)
+
+    def _silent(self) -> dict[tuple[str, Place | None], Finding]:
+        session = self.sessions[0]
+        session.finish(ended=False)
+        return {(f.code, f.failed): f for f in session.silent}
 
     def _run(self, cell: str) -> Any:
         """Runs the rest of a cell under the cell's own number, its lines counted from the magic's."""

@@ -68,13 +68,11 @@ class Origin:
         return found
 
     def iteration(self, number: int) -> tuple[int, ...] | None:
-        """The iteration that a node was built in: that of the next pass at its place."""
-        if not self._entries or number < 0:
+        """The iteration that a node was built in: that of the first pass after it, which is not known before there is one."""
+        if number < 0:
             return None
         at = bisect_right(self._entries, number)
-        if at < len(self._iterations):
-            return (self._iterations[at],)
-        return (self._iterations[-1] + 1,)
+        return (self._iterations[at],) if at < len(self._iterations) else None
 
     def freed_by(self, number: int) -> int | None:
         """The first pass that is known to have walked and freed a node."""

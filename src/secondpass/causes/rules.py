@@ -124,7 +124,12 @@ ROWS = (
         _piled_up,
     ),
     Row(5, "stored-history", "one holder has values of several iterations", _stored),
-    Row(6, "carried-state", "a value of an earlier iteration, whose statement has run again since, or whose place has a newer value", _carried),
+    Row(
+        6,
+        "carried-state",
+        "a value of an earlier iteration, whose statement has run again since, or whose place has a newer value",
+        _carried,
+    ),
     Row(7, "stored-history", "built once and stored; what is behind it is trained in other ways", _as_data),
     Row(
         8,

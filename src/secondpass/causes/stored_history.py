@@ -83,7 +83,7 @@ from ..record import Carrier, Finding
 from ._finding import about_meeting, quoted, remedy
 from .facts.kept import keeping_function, made_if_missing
 from .facts.meeting import Meeting
-from .facts.names import Named
+from .facts.names import Named, as_written
 
 CODE = "SP107"
 TITLE = "tensors with history are stored and used again"
@@ -139,5 +139,5 @@ def _carrier(meeting: Meeting) -> Carrier | None:
         store = store or meeting.store  # a name that was only taken from there: `for p in store.values()`
     for b in (*meeting.bound_now, *meeting.bound_then):
         if store is not None and b.number == meeting.entry.number and b.path.is_below(store):
-            return Carrier(b.name, b.kind)
+            return Carrier(as_written(meeting.trace, b.name, named.written), b.kind)
     return found

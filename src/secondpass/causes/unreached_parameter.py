@@ -226,23 +226,28 @@ def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
     branches = Branches(trace, owner)
     cut = branches.cut_off(name) if name else None
-    lost = branches.unused(name, set(owner.leaves)) if cut is not None else None
+    lost = branches.unused(name, set(owner.leaves)) if name else None
+    missing = lost
+    if cut is not None:  # as an advantage takes a value: the loss that trains it is another one
+        sure = cut.kind == "detach"
+        missing = branches.unused(name, set(owner.leaves), compared=True) if sure else None
+    built = missing.built if missing is not None else cut.place if cut is not None else None
+    place = (missing.root if missing is not None else None) or built or _placed(trace, owner)
     remedies = [
         remedy(
             "keep-history",
             f"let the loss reach {shown}{_left_out(lost)}",
             "Without a gradient a step changes nothing.",
             target=name,
-            place=cut.place if cut is not None else None,
+            place=built,
         )
     ]
     carrier = Carrier(name, "local") if name else None
-    place = cut.place if cut is not None else _placed(trace, owner)
     kind = cut.kind if cut is not None else ""
     finding = warning(
         CODE, "unreached-parameter", message, place, remedies, carrier=carrier, cut=kind, forgotten=lost is not None
     )
-    return replace(finding, built=cut.place if cut is not None else None)
+    return replace(finding, built=built)
 
 
 def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:

@@ -148,9 +148,8 @@ def _freezes(call: ast.Call, name: str, owner: ast.expr | None) -> Iterator[Effe
         yield Effect("freeze", name, owner, value, call)
     elif name == "setattr" and len(call.args) == 3 and ast.unparse(call.args[1]) == "'requires_grad'":
         yield Effect("freeze", name, call.args[0], call.args[2], call)
-    elif name == "Parameter" and given is not None:
-        yield Effect("freeze", name, None, given, call)
-    elif name == "from_pretrained" and owner is not None and ast.unparse(owner).rpartition(".")[2] in _TABLES:
+    table = name == "from_pretrained" and owner is not None and ast.unparse(owner).rpartition(".")[2] in _TABLES
+    if table or (name == "Parameter" and given is not None):
         yield Effect("freeze", name, None, given, call)
 
 

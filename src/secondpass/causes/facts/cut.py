@@ -92,7 +92,9 @@ def _frozen(trace: Trace, used: Pass) -> set[int]:
     if owned and not requiring:
         return owned
     before = [p for p in trace.passes if p.stack == used.stack and p.when < used.when and p.outcome == "ok"]
-    reached = owned & (before[-1].walked or set()) if before else {n for o in next_to_step(trace, used) for n in o.leaves}
+    reached = (
+        owned & (before[-1].walked or set()) if before else {n for o in next_to_step(trace, used) for n in o.leaves}
+    )
     return reached if reached <= owned and reached.isdisjoint(requiring) else set()
 
 
@@ -254,7 +256,8 @@ class Search:
     def shown(self, operand: ast.expr, at: Run) -> str:
         """What lost its history: the name that is cut; of a longer expression what it is given to, or else what it reads."""
         if self._is_name(operand, at):
-            if isinstance(at.node, ast.Return) and isinstance(operand, ast.Name) and self.values.given(operand.id, at):
+            back = isinstance(at.node, ast.Return) and at.node.value is not None and _hands_back(at.node.value, operand)
+            if back and isinstance(operand, ast.Name) and self.values.given(operand.id, at):
                 # A function that cuts its argument and returns it: people know it by the name that the result gets.
                 return next(iter(_given_to(at)), operand.id)
             return ast.unparse(operand).removesuffix(".data")
@@ -304,6 +307,8 @@ class Search:
         if called:
             backs = [b for call in called if (b := call.returned()) is not None and isinstance(b.node, ast.Return)]
             return any(self.has(b.node.value, b, picks, depth) for b in backs if b.node.value is not None)  # type: ignore[attr-defined]
+        if (beginning := _new_leaf(expr)) is not None:
+            return not any(self.has(o, at, (), depth) for o in beginning)
         if _cut(expr, picks) is not None:
             return False
         if is_chain(expr):
@@ -509,6 +514,32 @@ class Search:
 def _cut(expr: ast.expr, picks: Picks) -> tuple[str, ast.expr | None] | None:
     """The cut that an expression makes itself, and what of."""
     return cut_of(expr, picks[0] if picks else None)
+
+
+def _new_leaf(expr: ast.expr) -> list[ast.expr] | None:
+    """What a tensor is made from that requires a gradient from the beginning. Made from nothing that was computed, it is a
+    parameter; a loss that is made to require one is not."""
+    if not isinstance(expr, ast.Call):
+        return None
+    if isinstance(expr.func, ast.Attribute) and expr.func.attr == "requires_grad_":
+        return [expr.func.value] if not expr.args and not is_chain(expr.func.value) else None
+    given = next((k.value for k in expr.keywords if k.arg == "requires_grad"), None)
+    said = isinstance(given, ast.Constant) and bool(given.value)
+    parameter = ast.unparse(expr.func).rpartition(".")[2] == "Parameter" and given is None
+    return [*expr.args, *(k.value for k in expr.keywords)] if said or parameter else None
+
+
+def _hands_back(value: ast.expr, operand: ast.expr) -> bool:
+    """Whether a value is an operand as it is, but for the cut and conversions."""
+    while value is not operand:
+        inner = cut_of(value)
+        if inner is not None and inner[1] is not None:
+            value = inner[1]
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _PASSED_ON:
+            value = value.func.value
+        else:
+            return False
+    return True
 
 
 def _before_conversion(operand: ast.expr, kind: str) -> ast.expr:

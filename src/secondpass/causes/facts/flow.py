@@ -30,6 +30,7 @@ def flows_into(trace: Trace, first: Pass, later: Pass) -> bool:
 
 def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
     tainted: set[str] = set()
+    summed = False
     shared = {(p.file, p.function) for p in later.stack}
     for depth, place in enumerate(first.stack):
         source = source_of(trace, place)
@@ -48,11 +49,12 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
             if inner and _leaves_arithmetic(stmt, inner):
                 return False
             if isinstance(stmt, ast.Return):
-                tainted = {_RETURNED}
+                tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}
                 continue
             tainted = _spread(source, place.line, _received(stmt, tainted), pure) | inner
+            summed = summed or _is_summed(source, place.line, tainted)
         if (place.file, place.function) in shared:
-            return _reaches(trace, later, tainted, pure)
+            return _reaches(trace, later, tainted, pure, summed)
     return False
 
 
@@ -143,7 +145,19 @@ def _added(expr: ast.AST, tainted: set[str]) -> bool:
     return False
 
 
-def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool) -> bool:
+def _is_summed(source: Source, line: int, tainted: set[str]) -> bool:
+    """Whether a function adds one of some names to something else, and returns what comes of it."""
+    returned = [n.value for n in ast.walk(source.function(line)) if isinstance(n, ast.Return) and n.value is not None]
+    names = set().union(*map(names_in, returned)) & tainted
+    return any(_added(value, tainted) for value in returned) or any(
+        ast.unparse(target) in names and _added(node.value, tainted - names)
+        for node in ast.walk(source.function(line))
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in assigned(node)
+    )
+
+
+def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: bool) -> bool:
     for place in later.stack:
         there = source_of(trace, place)
         if there is None:
@@ -151,7 +165,7 @@ def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool) -> bool:
         stmt = there.statement(place.line)
         root = root_of(stmt) if stmt is not None else None
         if root is not None and _mentions(root, tainted):
-            return not pure or _is_sum(there, root, place.line, tainted)
+            return not pure or summed or _is_sum(there, root, place.line, tainted)
         if not pure and stmt is not None and _mentions(stmt, tainted):
             return True
     return False

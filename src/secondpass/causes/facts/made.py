@@ -237,7 +237,7 @@ class Values:
         """What a statement assigns to a name."""
         node = one.node
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            return element(node.iter, one, (*(_way(node.target, name) or ()), *picks))
+            return element(node.iter, _entry(one), (*(_way(node.target, name) or ()), *picks))
         if isinstance(node, ast.AugAssign):
             return [(node.value, one, ()), *(self._definition(name, earlier, picks) or ())]
         value = getattr(node, "value", None)
@@ -246,6 +246,15 @@ class Values:
         targets = node.targets if isinstance(node, ast.Assign) else []
         way = next((w for t in targets if (w := _way(t, name)) is not None), ())
         return [(value, one, (*way, *picks))]
+
+
+def _entry(turn: Run) -> Run:
+    """The run of a loop's head that began the loop: what it goes over was computed then, and not at every turn."""
+    body, loop = turn.call.body, turn.node
+    at = body.index(turn)
+    while at > 0 and loop.lineno <= body[at - 1].place.line <= (loop.end_lineno or loop.lineno):
+        at -= 1
+    return body[at] if body[at].node is loop else turn
 
 
 def operands(expr: ast.expr) -> list[ast.expr]:

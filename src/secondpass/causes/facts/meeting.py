@@ -289,7 +289,8 @@ class Meeting:
             apart = loop.count - (count_of(entry.loops, loop) or 0)
             return "one earlier" if apart == 1 else "several earlier"
         if self._outside(entry) is not None:
-            return "before the loop"
+            # A generator is not in the loop that asks it for more: its statement has run again, in the same call.
+            return "another call" if any(n.stack and n.stack == entry.stack for n in self.new) else "before the loop"
         if entry.loops is None or self.used.loops is None:
             return self._born_by_passes(entry)
         # Loops do not tell them apart: is it a function that is called again and again (a closure, a framework)?

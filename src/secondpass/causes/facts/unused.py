@@ -24,7 +24,7 @@ from .cut import Search
 from .cutoff import cut_in_source
 from .executed import Run, ran
 from .lines import sources_of
-from .made import Part, is_chain, operands
+from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
 
 __all__ = ["Branches", "CutOff", "Unused", "behind", "never_read", "since"]
@@ -144,10 +144,18 @@ class Branches:
                 if way and module.startswith(path + "."):
                     element = module[len(path) + 1 :].partition(".")[0]
                     return type(way[0]) is not int or str(way[0]) == element
-            elif whole and isinstance(one, ast.Attribute) and not any(k.startswith(path) for k in known):
+            elif (
+                (whole or self._is_one(module))
+                and isinstance(one, ast.Attribute)
+                and not any(k.startswith(path) for k in known)
+            ):
                 # By what name the object goes here cannot be told: it is of the module's name at least.
                 return one.attr == next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
         return False
+
+    def _is_one(self, module: str) -> bool:
+        """Whether a name is that of a single parameter."""
+        return module in self.search.trained and not any(k.startswith(f"{module}.") for k in self.search.trained)
 
     def _is_checkpointed(self, expr: ast.expr, at: Run, module: str) -> bool:
         """A reentrant checkpoint that runs a module: where none of its inputs needs a gradient, it records nothing."""
@@ -217,10 +225,17 @@ class Branches:
                 if not at.source.is_imported(expr):
                     return True
                 continue
+            if any(self._is_data(*one, module) for one in made or ()):
+                return True
             todo += made if made is not None else [(o, at, ()) for o in operands(expr)]
             backs = (b for call in calls if (b := call.returned()) is not None)
             todo += [(v, back, picks) for back in backs for v in _values(back)]
         return False
+
+    def _is_data(self, value: ast.expr, at: Run, picks: Picks, module: str) -> bool:
+        """Whether a value was computed where nothing is recorded, and not with a module."""
+        computed = isinstance(value, ast.Call) and not isinstance(value.func, ast.Name) and not at.built
+        return computed and not self._comes_from(value, at, module)
 
     def _comes_from(self, value: ast.expr, at: Run, module: str) -> bool:
         return any(self._is_run(e, r, module) for e, r, _ in self.search.flow(value, at))
@@ -319,6 +334,8 @@ def _values(one: Run) -> list[ast.expr]:
         return value.elts
     if isinstance(value, ast.Dict):
         return value.values
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "dict" and not value.args:
+        return [k.value for k in value.keywords]
     return [value] if isinstance(value, ast.expr) else []
 
 

@@ -68,6 +68,11 @@ EXPRESSIONS: dict[str, str] = {
     "stft": "torch.stft(line[0], 4, return_complex=True)",
     "lstm_cell": "torch.nn.LSTMCell(3, 3)(x)[0]", "gru_cell": "torch.nn.GRUCell(3, 3)(x)", "rnn_cell": "torch.nn.RNNCell(3, 3)(x)",
     "ctc_loss": "F.ctc_loss(image[0].log_softmax(2), torch.ones(6, 2).long(), [4] * 6, [2] * 6)",
-    "triangular_solve": "torch.triangular_solve(x, y)[0]",
+    "triangular_solve": "torch.triangular_solve(x, y)[0]", "solve_triangular": "torch.linalg.solve_triangular(x, y, upper=True)",
+    "cholesky_solve": "torch.cholesky_solve(x, y)", "cholesky_inverse": "torch.cholesky_inverse(x)",
+    "eigh": "torch.linalg.eigh(x + x.T)[1]", "eigvalsh": "torch.linalg.eigvalsh(x + x.T)", "qr": "torch.linalg.qr(x)[0]",
+    "pinv": "torch.linalg.pinv(x)", "matrix_norm": "torch.linalg.matrix_norm(x)", "digamma": "torch.digamma(x)",
+    "polygamma": "torch.polygamma(1, x)", "block_diag": "torch.block_diag(x, y)", "frac": "torch.frac(x)",
+    "affine_grid": "F.affine_grid(torch.stack([x[:2], y[:2]]), (2, 1, 4, 4), align_corners=False)",
     "recurrent": "torch.nn.LSTM(3, 3)(x)[0]", "rtruediv": "2 / x",
 }  # fmt: skip

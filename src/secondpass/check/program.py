@@ -7,6 +7,8 @@ NOTE [ When a finding is certain ]
    are answered with, the finding stands.
 3. A reading says nothing against it that had to do, on its way there, without something that the finding's own reading
    has at the same line (an attribute, a key, a name): with those answers the program would have failed.
+4. Nothing is said that hangs on a branch which no reading entered that came to it: the program is read again with that
+   branch taken.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from ..causes import diagnose
 from ..record import Finding, Place
 from .files.project import Project
-from .interpreter.branch_decisions import POLICIES, Policy
+from .interpreter.branch_decisions import POLICIES, Answers, Onward, Policy, Site, Ways
 from .interpreter.machine import Exhausted, Machine, Raised
 from .interpreter.nodes import Refused
 from .interpreter.unfinished_loops import may_change
@@ -36,6 +38,7 @@ Start = Callable[[Machine], Any]
 class Reading:
     """What one reading came to."""
 
+    policy: str
     findings: tuple[Finding, ...] = ()
     reached: dict[tuple[str, int], int] = field(default_factory=dict)
     called: set[tuple[str, int]] = field(default_factory=set)
@@ -48,9 +51,28 @@ class Reading:
     """Where networks that are not read were called: they may detach their state, or keep one, inside."""
     ran: dict[tuple[str, int], int] = field(default_factory=dict)
     """(file, line) of the statements that ran, and how many others had run before."""
+    answers: Answers = field(default_factory=dict)
+    ways: Ways = field(default_factory=dict)
+    turned: list[list[Site]] = field(default_factory=list)
+    """Which conditions were turned in readings that went on from this one."""
+    stepped: bool = False
+    """Whether an optimizer made a step."""
     lacks: dict[tuple[str, int, str], int] = field(default_factory=dict)
     """What was not there that should have been: see `Machine.lacks`."""
 
+    @property
+    def identities(self) -> set[tuple[Any, ...]]:
+        """The findings that it is sure of."""
+        return {_identity(f) for f in self.findings if f.sure}
+
+    def taken(self, site: Site) -> set[bool]:
+        """Which ways a condition went."""
+        way = self.ways.get(site)
+        return way.taken if way is not None else set()
+
+
+_ONWARD = 8
+"""How many more readings a finding must outlive, each of which enters branches that none has entered."""
 
 _TURNS = 6
 """How many answers are turned round that made a program raise an exception of its own."""
@@ -71,16 +93,18 @@ def _walk(project: Project, start: Start, policy: Policy, deadline: float) -> tu
     return m, True, True, False
 
 
-def _once(project: Project, start: Start, policy: str, deadline: float) -> Reading:
+def _once(project: Project, start: Start, policy: str, deadline: float, onward: Onward | None = None) -> Reading:
     given: dict[int, bool] | None = {}
     for _ in range(_TURNS):
-        m, ended, whole, raised = _walk(project, start, Policy(policy, given), deadline)
+        m, ended, whole, raised = _walk(project, start, Policy(policy, given, onward), deadline)
         given = m.policy.turned() if raised else None
         if given is None:
             break
-    made = Reading((), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
+    made = Reading(policy, (), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     made.unread = {n.place for n in m.engine.nodes if n.given is not None}
+    made.answers, made.ways = m.policy.answers, m.policy.ways
     made.lacks = m.lacks
+    made.stepped = any(o.steps for o in m.engine.owners.values())
     if m.hurried:
         m.late.update((file, line) for file, line, _ in islice(m.ran, m.hurried, None))
     for count, (file, line, _) in enumerate(m.ran):
@@ -115,13 +139,53 @@ def read_program(
         if len(readings) == 2 and not any(r.findings for r in readings):
             break
         readings.append(_once(project, start, policy, deadline))
-    certain: dict[tuple[Any, ...], Finding] = {}
+    certain = _certain(readings)
+    for _ in range(_ONWARD):
+        onward = _onward(readings, certain)
+        if onward is None:
+            break
+        readings.append(_once(project, start, onward[0].policy, deadline, onward[1]))
+        certain = _certain(readings)
+    called = set().union(*(r.called for r in readings))
+    return tuple(_qualified(*found) for found in certain.values()), called, set().union(*(r.files for r in readings))
+
+
+def _certain(readings: list[Reading]) -> dict[tuple[Any, ...], tuple[Finding, Reading]]:
+    """The findings that no reading speaks against, each with the first reading that has it."""
+    certain: dict[tuple[Any, ...], tuple[Finding, Reading]] = {}
     for reading in readings:
         for finding in reading.findings:
             if finding.sure and all(_agrees(finding, reading, other) for other in readings if other is not reading):
-                certain.setdefault(_identity(finding), _qualified(finding, reading))
-    called = set().union(*(r.called for r in readings))
-    return tuple(certain.values()), called, set().union(*(r.files for r in readings))
+                certain.setdefault(_identity(finding), (finding, reading))
+    return certain
+
+
+def _onward(
+    readings: list[Reading], certain: dict[tuple[Any, ...], tuple[Finding, Reading]]
+) -> tuple[Reading, Onward] | None:
+    """A reading that has a finding, and how to read on from it to where none that has it has been; None if there is no such
+    place left. NOTE [ When a finding is certain ] 4."""
+    for identity, (finding, base) in certain.items():
+        having = [r for r in readings if identity in r.identities]
+        untaken = [s for s, way in base.ways.items() if way.leads - set().union(*(r.taken(s) for r in having))]
+        # Bodies first, then what follows `else`. Should the program never come to the place then, one by one.
+        bodies = [s for s in untaken if base.ways[s].taken == {False}]
+        others = [s for s in untaken if s not in bodies]
+        every = [bodies, others] if not base.turned else [others] if len(base.turned) == 1 else []
+        for turned in (*every, *([s] for s in _nearest(untaken, finding.failed))):
+            if turned and turned not in base.turned:
+                base.turned.append(turned)
+                return base, Onward(base.answers, base.ways, turned)
+    return None
+
+
+def _nearest(sites: list[Site], place: Place | None) -> list[Site]:
+    """By turns those above a place in its own file, nearest first, and those elsewhere, the last asked first."""
+    above = [s for s in sites if place is not None and s[0] == place.file and s[1] <= place.line]
+    above.sort(key=lambda s: s[1], reverse=True)
+    elsewhere = [s for s in reversed(sites) if place is None or s[0] != place.file]
+    pairs = zip_longest(above, elsewhere)
+    return [s for pair in pairs for s in pair if s is not None]
 
 
 def _qualified(finding: Finding, reading: Reading) -> Finding:
@@ -139,12 +203,14 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
 
 def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     """NOTE [ When a finding is certain ] 2."""
-    if any(_identity(f) == _identity(finding) for f in other.findings) or _is_broken(finding, mine, other):
+    if any(f.sure and _identity(f) == _identity(finding) for f in other.findings) or _is_broken(finding, mine, other):
         return True
     if finding.severity != "error" and not other.whole:
         return False  # what is silent shows only in a reading that came to the end
     places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]
     sites = [s for p in places if (s := _site(p)) in mine.reached]
+    if finding.cause == "unreached-parameter":
+        return not other.stepped or finding.failed is None or _site(finding.failed) not in other.ran
     if not sites:
         return other.passes < mine.passes
     return any(other.reached.get(s, 0) < mine.reached[s] for s in sites)

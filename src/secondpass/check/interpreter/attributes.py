@@ -72,7 +72,9 @@ def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
     if isinstance(owner, Object):
         if name in owner.attrs or owner.cls.find(name):
             return True
-        if owner.cls.unknown or owner.loose or owner.cls.library() or owner.cls.find("__getattr__"):
+        if owner.cls.unknown or owner.loose or owner.cls.find("__getattr__") or name.startswith("_"):
+            return None
+        if owner.cls.library() not in ("", "torch.nn.Module") or "items" in owner.hidden:
             return None
         return False
     if isinstance(owner, GradFunction):
@@ -115,7 +117,8 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
         # A method that a program has given to the library's own class: it may put anything in there.
         owner.loose = items.loose = True
     # An attribute that is set where we cannot see it: the same unknown value every time.
-    m.note_lack(name)
+    if owner.cls.library() in ("", "torch.nn.Module"):  # of what a library's class has, not all is known
+        m.note_lack(name)
     made = owner.attrs[name] = Unknown()
     return made
 

@@ -5,6 +5,9 @@ A program is read several times. Each reading has a policy that answers every op
 same answer throughout one reading. A finding counts when no reading that came past its place was without it.
 
 Answers that made the program raise an exception are not those that its author runs it with: see `Policy.turned`.
+
+Four fixed ways to answer leave branches that none of them enters. Where something is found, the program is read again with
+the answers of the reading that found it, save where a branch was never taken: there that one is. See `Onward`.
 """
 
 from __future__ import annotations
@@ -15,14 +18,47 @@ from zlib import crc32
 
 _IDENTITY = re.compile(r"\d{9,}")
 
-__all__ = ["POLICIES", "Policy"]
+__all__ = ["POLICIES", "Answers", "Onward", "Policy", "Site", "Ways"]
+
+Answers = dict[Any, bool]
+Site = tuple[str, int, int]
+"""(file, line, column) of a condition."""
+
+
+class Way:
+    """Which ways a condition went that could not be told, and the questions that it consists of."""
+
+    __slots__ = ("leads", "parts", "taken")
+
+    def __init__(self) -> None:
+        self.taken: set[bool] = set()
+        self.leads: set[bool] = set()
+        """The answers with which statements are entered."""
+        self.parts: dict[Any, bool] = {}
+
+
+Ways = dict[Site, Way]
+
+
+class Onward:
+    """How to read a program again: with these answers, but on the other way at some conditions."""
+
+    def __init__(self, answers: Answers, ways: Ways, turned: list[Site]) -> None:
+        self.aims = {site: not next(iter(ways[site].taken)) for site in turned}
+        self.answers = dict(answers)
+        for site, aim in self.aims.items():
+            self.answers.update((key, aim == straight) for key, straight in ways[site].parts.items())
 
 
 class Policy:
     """Answers open questions: always no, always yes, or mixed by the question's own text."""
 
-    def __init__(self, name: str, given: dict[int, bool] | None = None) -> None:
+    def __init__(self, name: str, given: dict[int, bool] | None = None, onward: Onward | None = None) -> None:
         self.name = name
+        self._onward = onward or Onward({}, {}, [])
+        self.site: Site | None = None
+        """The condition that is being looked at."""
+        self.ways: Ways = {}
         self.asked = 0
         self.answers: dict[Any, bool] = {}
         self.equal: dict[Any, Any] = {}
@@ -31,6 +67,21 @@ class Policy:
         """Which question, in the order in which they come up, is answered how."""
         self._free: list[tuple[int, bool]] = []
         """The questions that could have been answered otherwise, and their answers."""
+
+    def went(self, site: Site, answer: bool, leads: set[bool]) -> None:
+        """Notes which way a condition went that could not be told, and which ways lead to statements."""
+        way = self.ways.setdefault(site, Way())
+        way.taken.add(answer)
+        way.leads = leads
+
+    def aim(self) -> bool | None:
+        """The way that is to be taken at the condition that is being looked at, if it is one of those to be turned."""
+        return None if self.site is None else self._onward.aims.get(self.site)
+
+    def asks(self, key: Any, straight: bool) -> None:
+        """Notes a question that the condition consists of, and whether yes to it is a yes to that."""
+        if self.site is not None:
+            self.ways.setdefault(self.site, Way()).parts[key] = straight
 
     def answer(self, key: Any, lean: bool | None = None) -> bool:
         """The answer to one question; `lean` is the only way that leads on."""
@@ -59,6 +110,8 @@ class Policy:
         return {**self.given, last: not answer}
 
     def _first(self, key: Any) -> bool:
+        if key in self._onward.answers:
+            return self._onward.answers[key]
         if self.name in ("no", "yes"):
             return self.name == "yes"
         # Numbers of unknown values follow the order of reading, so mixed answers are the same in every run. Identities of

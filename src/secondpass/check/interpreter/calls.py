@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Generator
+from itertools import islice
 from typing import Any
 
 from .containers import is_concrete
 from .loops import iterate
 from .machine import Frame, Machine, Return, Scope
-from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Unknown
+from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["MORE", "call", "call_expression", "instantiate"]
 
@@ -35,6 +36,8 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
                 # A list of layers that a loop has made: those that are known, and maybe others like them.
                 args.extend(several)
                 args.extend([Unknown(MORE)] if several.loose else [])
+            elif spread.length is None and isinstance(several, Tensor):
+                args.extend(islice(spread, max(1, _needs(function) - len(args) - len(node.keywords))))
             elif spread.length is None:
                 args.append(Unknown())
             else:
@@ -79,6 +82,22 @@ def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> 
     if isinstance(function, External):
         return m.call_external(function, args, kwargs)
     return m.call_unknown(function if isinstance(function, Unknown) else Unknown(), args, kwargs)
+
+
+def _needs(function: Any) -> int:
+    """How many arguments a function of the program cannot do without, as far as that can be told."""
+    if isinstance(function, Object):
+        found = function.cls.find("forward") or function.cls.find("__call__")
+        return _needs(found[0]) - 1 if found else 0
+    if isinstance(function, Bound):
+        return _needs(function.function) - 1
+    if isinstance(function, Class):
+        found = function.find("__init__")
+        return _needs(found[0]) - 1 if found else 0
+    if not isinstance(function, Function):
+        return 0
+    spec = function.node.args
+    return len(spec.posonlyargs) + len(spec.args) - len(function.defaults)
 
 
 def _native(m: Machine, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:

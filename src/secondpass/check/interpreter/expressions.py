@@ -111,8 +111,8 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
 
 
 def _if(m: Machine, node: ast.IfExp, scope: Scope) -> Any:
-    test = evaluate(m, node.test, scope)
-    return evaluate(m, node.body if m.truth(test) else node.orelse, scope)
+    _, answer = m.condition(node, scope)
+    return evaluate(m, node.body if answer else node.orelse, scope)
 
 
 def _tuple(m: Machine, node: ast.Tuple, scope: Scope) -> Any:

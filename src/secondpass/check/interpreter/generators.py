@@ -39,8 +39,8 @@ def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, 
         for target in node.targets:
             assign(m, target, value, scope)
     elif isinstance(node, ast.If):
-        test = evaluate(m, node.test, scope)
-        return (yield from yields(m, node.body if m.truth(test, lean(m, node)) else node.orelse, scope))
+        _, answer = m.condition(node, scope, lean(m, node))
+        return (yield from yields(m, node.body if answer else node.orelse, scope))
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         return (yield from _for(m, node, scope))
     elif isinstance(node, ast.While):

@@ -46,11 +46,13 @@ def read(m: Machine, value: GradFunction, name: str) -> Any:
         return node.leaf.tensor
     if name == "name":
         return Native("name", lambda m, args, kwargs: node.name())
-    if name.startswith("_saved_") and name[len("_saved_") :] in node.saves and node.freed and not node.vague:
+    saved = name.removeprefix("_saved_") in node.saves
+    kept = saved or (name in ("saved_tensors", "saved_variables") and node.saves)
+    if kept and node.freed and not node.vague:
         m.visit()
         message = "Trying to backward through the graph a second time (or directly access saved tensors after they have"
         m.engine.failures.append(
             Failure(m.engine.clock - 1, "freed-access", message, node.number, m.place(), m.stack())
         )
         raise Refused("freed-access", message)
-    return Unknown(plain=name.startswith("_saved_"))
+    return Unknown(plain=name.startswith(("_saved_", "saved_")))

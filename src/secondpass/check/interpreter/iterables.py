@@ -296,9 +296,9 @@ def _product(m: Machine, args: Args, kwargs: Words) -> Any:
     "fastprogress.progress_bar",
 )
 def _progress(m: Machine, args: Args, kwargs: Words) -> Any:
-    if args:
-        return args[0]
-    return kwargs.get("iterable", Unknown(plain=True))
+    given = args[0] if args else kwargs.get("iterable", Unknown(plain=True))
+    # What a bar can do besides (`set_postfix`) is its own, not the loader's.
+    return Stream(lambda: iter(iterate(m, given))) if isinstance(given, Object) else given
 
 
 @function("tqdm.trange")

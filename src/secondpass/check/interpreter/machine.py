@@ -347,14 +347,28 @@ class Machine(ABC):
         if known is not None:
             return known
         key = value.key if isinstance(value, Unknown) else Unknown().key
-        return self._answer(key, lean)
+        return self._answer(key, self.policy.aim() if lean is None else lean)
 
-    def _answer(self, key: Any, lean: bool | None) -> bool:
+    def condition(self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None) -> tuple[Any, bool]:
+        """What an `if` asks, and which way it goes."""
+        site = self.frames[-1].module.file, node.lineno, node.col_offset
+        outer, self.policy.site = self.policy.site, site
+        try:
+            test = self.evaluate(node.test, scope)
+            answer = self.truth(test, lean)
+        finally:
+            self.policy.site = outer
+        if self.known_truth(test) is None and lean is None:
+            self.policy.went(site, answer, {True, False} if node.orelse else {True})
+        return test, answer
+
+    def _answer(self, key: Any, lean: bool | None, straight: bool = True) -> bool:
         if isinstance(key, tuple) and key:
             if key[0] == "not":
-                return not self._answer(key[1], None if lean is None else not lean)
+                return not self._answer(key[1], None if lean is None else not lean, not straight)
             if key[0] == "likely":
                 return bool(key[1])
+        self.policy.asks(key, straight)
         if self.policy.answers.get(("none", key)):
             return False
         return self.policy.answer(key, lean)

@@ -103,10 +103,9 @@ def lean(m: Machine, node: ast.If) -> bool | None:
 
 def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
     m.modulus = 0
-    test = evaluate(m, node.test, scope)
+    test, answer = m.condition(node, scope, lean(m, node))
     if m.modulus and m.project.acts(node):
         lengthen(m, m.modulus, MODULUS)
-    answer = m.truth(test, lean(m, node))
     if m.short:
         if m.modulus and not m.project.compares(node):
             compared(m, node, ast.NotEq(), m.remainder, 0, m.modulus)

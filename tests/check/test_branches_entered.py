@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nothing is said that hangs on a branch which no reading has entered, or on what a library's object is thought to lack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_interpreter import codes
+
+COUNTED = """
+    extra = nn.Linear(3, 3)
+    side = torch.optim.SGD(extra.parameters(), lr=0.1)
+    most = int(open("most").read())
+    for x, counts in zip(torch.randn(9, 4, 3), torch.randint(3, (9, 4))):
+        loss, other = net(x).sum(), torch.tensor(0.0)
+        for n in counts.tolist():
+            if {test}:
+                other = other + {term}
+        opt.zero_grad(); side.zero_grad()
+        (loss + other).backward()
+        opt.step(); side.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "term", "found"),
+    [
+        ("n > 0 and n <= most", "extra(x).sum()", []),
+        ("n > 0 and not n > most", "extra(x).sum()", []),
+        ("n > 0 and n <= most", "extra(x).sum().item()", ["SP406"]),
+        ("n > 0", "extra(x).sum().item()", ["SP406"]),
+    ],
+)
+def test_a_parameter_that_a_branch_trains_is_trained(tmp_path: Path, test: str, term: str, found: list[str]) -> None:
+    assert codes(tmp_path, COUNTED.format(test=test, term=term)) == found
+
+
+SWITCHED = """
+    import json
+    half = json.load(open("settings.json"))["half"]
+    if half:
+        import apex_like
+        raise_or_train = apex_like.prepare(net)
+    for x in torch.randn(9, 4, 3):
+        opt.zero_grad()
+        with {manager}:
+            loss = net(x).sum()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("manager", "found"),
+    [
+        ("torch.autocast('cuda') if half else torch.no_grad()", []),
+        ("torch.no_grad() if half else torch.no_grad()", ["SP301"]),
+    ],
+)
+def test_a_switch_that_a_setting_decides_is_no_fault(tmp_path: Path, manager: str, found: list[str]) -> None:
+    assert codes(tmp_path, SWITCHED.format(manager=manager)) == found
+
+
+def test_what_a_progress_bar_can_do_is_its_own(tmp_path: Path) -> None:
+    body = """
+        from tqdm import tqdm
+        class Batches:
+            def __iter__(self):
+                yield from torch.randn(9, 4, 3)
+        kind = open("kind").read()
+        bar = tqdm(Batches())
+        for x in bar:
+            loss = net(x).sum() if kind == "a" else torch.tensor(0.0)
+            bar.set_postfix(loss=loss.item())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []
+
+
+SPREAD = """
+    params = torch.tensor([1.0, 0.0], requires_grad=True)
+    opt = torch.optim.Adam([params], lr=0.1)
+    def line(x, w, b):
+        return w * x + b
+    for x in torch.randn(9, 4):
+        loss = line(x, *{given}).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("given", "found"), [("params", []), ("params.detach()", ["SP301"])])
+def test_a_tensor_spread_over_arguments_gives_its_parts(tmp_path: Path, given: str, found: list[str]) -> None:
+    assert codes(tmp_path, SPREAD.format(given=given)) == found
+
+
+NODES = """
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            {saves}
+            return (v > 0).float()
+        @staticmethod
+        def backward(ctx, g):
+            return g
+    for x in torch.randn(9, 4, 3):
+        out = Spike.apply(net(x))
+        node = out.grad_fn
+        {before}
+        opt.zero_grad()
+        out.sum().backward()
+        opt.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("saves", "before", "after", "found"),
+    [
+        ("ctx.save_for_backward(v)", "pass", "print(node.saved_tensors[0].mean())", ["SP108"]),
+        ("ctx.save_for_backward(v)", "print(node.saved_tensors[0].mean())", "pass", []),
+    ],
+)
+def test_saved_tensors_of_an_own_function(
+    tmp_path: Path, saves: str, before: str, after: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, NODES.format(saves=saves, before=before, after=after)) == found

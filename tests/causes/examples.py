@@ -11,8 +11,8 @@ from ..docs.blocks import blocks
 
 __all__ = ["FOUND_AS", "ON_TORCH", "RAISES", "on_specification", "programs", "sections"]
 
-ON_TORCH = {"unreduced-pass", "ready-twice", "unfinished-reduction"}
-"""Causes whose programs need what only PyTorch has: several processes."""
+ON_TORCH = {"unreduced-pass", "ready-twice", "unfinished-reduction", "overwritten-output"}
+"""Causes whose programs need what only PyTorch has: several processes, a compiler."""
 
 _TWICE = "Trying to backward through the graph a second time"
 _CHANGED = "modified by an inplace operation"

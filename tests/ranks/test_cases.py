@@ -40,19 +40,20 @@ def findings(found: dict[int, Any], case: str) -> list[Finding]:
             finding = from_plain(Finding, plain)
             assert finding.failed is not None
             groups.setdefault((finding.code, finding.failed.line), {})[rank] = finding
-    assert all(len(by_rank) == len(found) for by_rank in groups.values())
+    assert all(len(by_rank) == len(found) for by_rank in groups.values()), groups
     return [one for by_rank in groups.values() if (one := merged(by_rank)) is not None]
 
 
 def check(found: dict[int, Any], case: Path) -> None:
     key = json.loads((case / "key.json").read_text(encoding="utf-8"))
     for cases in found.values():
-        assert key["error"] in cases[case.name]["error"]
-        assert bool(key["error"]) == bool(cases[case.name]["error"])
+        error = cases[case.name]["error"]
+        assert key["error"] in error and bool(key["error"]) == bool(error), error
     told = findings(found, case.name)
     if key["cause"] == "clean":
         assert [f.message for f in told] == []
         return
+    assert len(told) == 1, (told, [cases[case.name] for cases in found.values()])
     [one] = told
     assert one.cause == key["cause"]
     for role in ("built", "freed", "failed"):

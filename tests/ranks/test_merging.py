@@ -155,6 +155,13 @@ def test_passes_that_made_no_difference_are_not_told(play):
     assert "after step 2 the parameters are no longer the same" in row["seen"][0]
 
 
+def test_what_may_be_chance_is_told_where_all_ranks_have_it(play):
+    one = finding(5, "SP501", "unreduced-pass", ranks=2, by_chance=True)
+    assert play(fails(one), fails()) == []
+    [row] = play(fails(one), fails(one))
+    assert row["seen"] == ["on all 2 ranks"]
+
+
 def test_different_branches(play):
     def one(*names: str) -> Finding:
         return finding(5, "SP504", "unfinished-reduction", waiting=list(names))

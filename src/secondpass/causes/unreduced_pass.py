@@ -105,6 +105,9 @@ def merge(findings: dict[int, Finding]) -> Finding | None:
     if common and all(len({t[k] for t in told}) == 1 for k in common):
         return None
     first = findings[min(findings)]
+    ranks = first.facts.get("ranks") or 0
+    if first.facts.get("by_chance") and len(findings) < ranks:
+        return None  # what one rank leaves to itself, all do
     if not common:
         return first  # nothing to compare: the program may average by itself
     step = min((k for k in common if len({t[k] for t in told}) > 1), key=int)
@@ -147,6 +150,8 @@ def _explain(one: Alone, failure: Failure | None) -> Finding:
         facts={
             "way": one.way,
             "digests": one.digests,
+            "ranks": one.module.ranks,
+            "by_chance": one.by_chance,
             "root": root_text(trace, used),
             "other_root": root_text(trace, earlier),
             "freed_stack": [place_of(p) for p in earlier.stack] if earlier is not None else [],

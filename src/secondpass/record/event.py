@@ -40,6 +40,7 @@ FailureKind = Literal[
     "ready-twice",
     "unfinished-reduction",
     "out-of-memory",
+    "overwritten-output",
     "other",
 ]
 Gradient = tuple[int, ...]
@@ -335,11 +336,13 @@ class Failure:
     """The parameter behind that saved tensor, where it is one."""
     names: tuple[str, ...] = ()
     """Names of the tensor behind that saved tensor when the pass failed; of an allocation that failed, of the modules in
-    sight."""
+    sight; of an output that was overwritten, its own."""
     waiting: tuple[int, ...] | None = None
     """Of a reduction that was not finished: the leaves whose gradient had not come."""
     parallel: int | None = None
     """The module, in `Trace.parallels`, that refused."""
+    made_at: Place | None = None
+    """Of an output that was overwritten: where PyTorch says that it was made."""
     bytes: int | None = None
     """Of an allocation that failed: how much was asked for."""
     evaluating: bool | None = None

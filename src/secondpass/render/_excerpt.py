@@ -19,6 +19,7 @@ _WORDS = (
     ("SP4", ("built", "freed", "here")),
     ("SP501", ("the forward", "averaged", "not averaged")),
     ("SP503", ("the forward", "handed over", "handed over again")),
+    ("SP505", ("made in the region", "", "read")),
     ("SP504", ("the forward", "freed", "left open")),
     ("", ("built", "freed", "needed again")),
 )

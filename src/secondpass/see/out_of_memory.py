@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import FrameType, TracebackType
 
 import torch
 
 from ..record import Failure, Kept, Place, Trace
+from ..watcher.overwritten import user_frames
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
 from .node_origin import Entry, Origin
@@ -32,7 +32,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def out_of_memory(watcher: Watcher, error: BaseException) -> Trace:
     """What was seen until an allocation failed, and what was alive then."""
-    frames, places = _frames(watcher, error.__traceback__)
+    frames, places = user_frames(watcher, error.__traceback__)
     with torch._C.DisableTorchFunction(), without_collection():
         reading = Reading(None, frames, watcher)
         kept = tuple(_kept(watcher, reading))
@@ -51,21 +51,8 @@ def out_of_memory(watcher: Watcher, error: BaseException) -> Trace:
     )
     sources = dict(trace.sources)
     for place in [*places, *(k.place for k in kept if k.place is not None)]:
-        sources.setdefault(place.file, "".join(watcher.files.lines(place.file)))
+        sources.setdefault(place.file, watcher.files.text(place.file))
     return replace(trace, failures=(failure,), kept=kept, sources=sources)
-
-
-def _frames(watcher: Watcher, traceback: TracebackType | None) -> tuple[list[FrameType], list[Place]]:
-    """The user's frames of a traceback and their places, innermost first."""
-    frames, places = [], []
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if watcher.files.mine(code):
-            frames.append(traceback.tb_frame)
-            name = code.co_qualname.replace("<locals>.", "")
-            places.append(Place(watcher.files.show(code.co_filename), traceback.tb_lineno, name))
-        traceback = traceback.tb_next
-    return frames[::-1], places[::-1]
 
 
 def _asked(text: str) -> int | None:

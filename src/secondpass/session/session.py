@@ -143,7 +143,8 @@ class Session:
     def _explain(self, failed: Failed, error: BaseException) -> None:
         """Adds the explanation to the user's exception. Everything that refers to his objects ends with this call."""
         try:
-            if failed.kind == "other" or id(error) in self._explained:
+            # What was overwritten is told at the end, by the whole traceback.
+            if failed.kind in ("other", "overwritten-output") or id(error) in self._explained:
                 return None
             before = [n for n in self.watcher.ledger.pass_notes() if n is not failed.note][-1:]
             if before and before[0].outcome == "failed" and failed.note.roots and before[0].roots == failed.note.roots:
@@ -257,7 +258,7 @@ class Session:
         if id(error) not in self._explained and Access.fits(error):
             self.watcher.guarded(self._accessed, error)
         elif id(error) not in self._explained and not self.watcher.asleep:
-            self.watcher.guarded(self._ran_out, error)
+            self.watcher.guarded(self._observed_at_the_end, error)
         shown: list[bool] = []
 
         def tell(found: list[Finding]) -> None:
@@ -338,11 +339,14 @@ class Session:
             trace = replace(trace, failures=(*trace.failures[:-1], failure))
         self._conclude(trace, error)
 
-    def _ran_out(self, error: BaseException) -> None:
+    def _observed_at_the_end(self, error: BaseException) -> None:
         from ..see.out_of_memory import is_out_of_memory, out_of_memory
+        from ..watcher.overwritten import is_overwritten, overwritten
 
         if is_out_of_memory(error):
             self._conclude(out_of_memory(self.watcher, error), error)
+        elif is_overwritten(error):
+            self._conclude(overwritten(self.watcher, error), error)
 
     def tell(self, *, quiet: bool = False) -> None:
         """Says on stderr what no exception of the user's has shown; among ranks, one of them does."""

@@ -17,7 +17,7 @@ from .failure import kind_of
 from .ledger import PassNote
 from .watcher import Watcher
 
-__all__ = ["Access"]
+__all__ = ["Access", "read_by"]
 
 
 class _Failed:
@@ -80,9 +80,28 @@ def _where(watcher: Watcher, traceback: TracebackType | None) -> tuple[tuple[Any
     return key, None, ""
 
 
+def read_by(frame: FrameType, instruction: int) -> Iterator[tuple[str, Any]]:
+    """The chains of names, attributes and entries that the failing expression of a frame reads, each with its value."""
+    for chain in _chains(frame, instruction):
+        if (value := _value(chain, frame)) is not None:
+            yield ast.unparse(chain), value
+
+
 def _read(frame: FrameType, instruction: int) -> Iterator[tuple[str, bool, Any]]:
     """What the failing expression of a frame reads: for every chain of names, attributes and entries in it, the path up to
     the first tensor or node, whether there is one, and the value of the whole chain. No code of the user's is run."""
+    for chain in _chains(frame, instruction):
+        holder = ""
+        for part in _parts(chain):
+            value = _value(part, frame)
+            if not holder and (isinstance(value, torch.Tensor) or _is_node(value)):
+                holder = ast.unparse(part)
+            if value is None:
+                break
+            yield holder, bool(holder), value
+
+
+def _chains(frame: FrameType, instruction: int) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
     line, end, column, stop = list(frame.f_code.co_positions())[instruction // 2]
     if line is None or end is None or column is None or stop is None:
         return
@@ -96,14 +115,7 @@ def _read(frame: FrameType, instruction: int) -> Iterator[tuple[str, bool, Any]]
         return
     for chain in ast.walk(expression):
         if isinstance(chain, (ast.Name, ast.Attribute, ast.Subscript)):
-            holder = ""
-            for part in _parts(chain):
-                value = _value(part, frame)
-                if not holder and (isinstance(value, torch.Tensor) or _is_node(value)):
-                    holder = ast.unparse(part)
-                if value is None:
-                    break
-                yield holder, bool(holder), value
+            yield chain
 
 
 def _parts(chain: ast.expr) -> list[ast.expr]:

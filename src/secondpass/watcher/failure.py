@@ -24,6 +24,7 @@ _KINDS = (
     ("modified by an inplace operation", "inplace"),
     ("does not require grad and does not have a grad_fn", "no-grad"),
     ("donated buffer", "donated"),
+    ("output of CUDAGraphs that has been overwritten", "overwritten-output"),
     ("does not currently support double backward", "double-backward"),
     ("appears to not have been used in the graph", "unused"),
     ("mark a variable ready only once", "ready-twice"),

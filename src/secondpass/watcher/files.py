@@ -71,6 +71,10 @@ class Files:
             return False
         return inside or not full.startswith(self._libraries)
 
+    def is_users(self, file: str) -> bool:
+        """Whether a file, by its name, is one of the user's."""
+        return self._mine(file)
+
     def is_library(self, kind: type) -> bool:
         """Whether a class comes from a library. Containers that everybody fills with modules of their own do not count."""
         home = type.__getattribute__(kind, "__module__")

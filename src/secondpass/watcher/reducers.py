@@ -7,6 +7,7 @@ NOTE [ What a reducer tells ]
    until the next forward. No error says so.
 2. `get_backward_stats` has, for each parameter, when its gradient was handed over last. What a pass has changed there, it
    has handed over: so it is seen, not guessed, which passes are averaged.
+   A time is what has passed since the forward, to the nanosecond: once in a few thousand passes it comes out as it was.
 3. With `static_graph` the first reduction is made for all parameters at once when the pass ends, and leaves no times.
 4. A module is known from its first forward on, or from when a name in sight leads to it. Nothing of torch.distributed is
    imported: torch itself has loaded the class.
@@ -101,6 +102,8 @@ class Reducers:
         self._tail: deque[ForwardNote] = deque(maxlen=_TAIL)
         self.alone: set[int] = set()
         """Modules with gradients that some pass has filled since the last that was averaged."""
+        self._alone_within: set[int] = set()
+        """Likewise, of the passes within the one that is under way."""
         self.passed_over = 0
         """Forwards in stretches in which notes are short (see `short_notes`): nothing is written down of them."""
         self._last, self._last_ref = 0, _nobody
@@ -197,8 +200,8 @@ class Reducers:
         """What the reducers say when a pass begins."""
         return [(k, times) for k, m in enumerate(self.modules) if (times := m.times()) is not None]
 
-    def after(self, before: Times) -> dict[int, tuple[int, ...]]:
-        """The leaves that were handed over since."""
+    def after(self, before: Times, *, nested: bool = False) -> dict[int, tuple[int, ...]]:
+        """The leaves that were handed over since, in a pass or in one within it."""
         found = {}
         for k, old in before:
             module = self.modules[k]
@@ -208,12 +211,17 @@ class Reducers:
             handed = tuple(n for n, a, b in zip(module.leaves, old, new, strict=True) if a != b)
             module.handed = module.handed or bool(handed)
             if handed:
-                self.alone.discard(k)
+                self._alone_within -= {k} if nested else set()
+                if k not in self._alone_within:
+                    self.alone.discard(k)
             elif module.static and not module.handed:
                 continue  # rule 3
             else:
                 self.alone.add(k)
+                self._alone_within |= {k} if nested else set()
             found[k] = handed
+        if not nested:
+            self._alone_within = set()
         return found
 
 

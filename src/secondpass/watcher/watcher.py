@@ -215,7 +215,7 @@ class Watcher:
         self.thread.passes -= 1
         note.exit = _peek()
         if note.handed:
-            note.reduced = self.reducers.after(note.handed)
+            note.reduced = self.reducers.after(note.handed, nested=note.nested)
         if note.followed:
             with torch._C.DisableTorchFunction():
                 note.filled = self.gradients.pass_ends(note.when)
@@ -230,7 +230,7 @@ class Watcher:
         note.exit = _peek()
         note.outcome = "failed"
         if note.handed:
-            note.reduced = self.reducers.after(note.handed)
+            note.reduced = self.reducers.after(note.handed, nested=note.nested)
         if isinstance(error, RuntimeError) and self.on_failure is not None:
             from .failure import Failed
 

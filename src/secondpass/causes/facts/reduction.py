@@ -9,10 +9,10 @@ applies it (that is what `no_sync()` is for).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...record import Forward, Parallel, Pass, Step, Trace
+from ...record import Forward, Parallel, Pass, Place, Step, Trace
 
 __all__ = ["Alone", "Way", "alone", "covering", "modules_of", "open_pass", "way_of"]
 
@@ -20,6 +20,7 @@ Way = Literal["again", "forwards", "no_sync", "direct", "checkpoint"]
 """A second pass over one forward; two forwards and then two passes; a forward under `no_sync()`; the module called by
 itself; a pass within a pass, of a reentrant checkpoint."""
 
+_FEW = 2
 _FORWARDS = 128
 """So many forwards are remembered: where there were more, one that is not among them may have been."""
 
@@ -36,6 +37,13 @@ class Alone:
     earlier: Pass | None
     """The pass that was averaged instead."""
     forward: Forward | None
+    again: bool = False
+    """Whether it was seen at several steps."""
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether it may be that a gradient was handed over at the same time as before, to the nanosecond."""
+        return not self.again and len(self.module.leaves) <= _FEW
 
     @property
     def digests(self) -> dict[str, int]:
@@ -45,17 +53,17 @@ class Alone:
 
 def alone(trace: Trace) -> Iterator[Alone]:
     """The first of each place."""
-    seen = set()
     for index, module in enumerate(trace.parallels):
         if module.ranks == 1:
             continue
+        seen: dict[tuple[Place, ...], Alone] = {}
         for step, used in _applied(trace, index, module):
-            if (index, used.stack) in seen:
-                continue
-            found = way_of(trace, index, used)
-            if found is not None:
-                seen.add((index, used.stack))
-                yield Alone(trace, module, used, step, *found)
+            known = seen.get(used.stack)
+            if known is not None:
+                seen[used.stack] = replace(known, again=known.again or step != known.step)
+            elif (found := way_of(trace, index, used)) is not None:
+                seen[used.stack] = Alone(trace, module, used, step, *found)
+        yield from seen.values()
 
 
 def _applied(trace: Trace, index: int, module: Parallel) -> Iterator[tuple[Step, Pass]]:

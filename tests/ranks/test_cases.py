@@ -82,6 +82,13 @@ def test_names_what_was_left_out(on_two: dict[int, Any]) -> None:
     assert open_.facts["waiting"] == ["dates.weight", "dates.bias"]
 
 
+def test_what_another_iteration_may_use_is_not_frozen(on_two: dict[int, Any]) -> None:
+    [passed_over] = findings(on_two, "layers-passed-over")
+    assert passed_over.remedies[0].title == "give `model` find_unused_parameters=True"
+    [never] = findings(on_two, "output-in-no-loss")
+    assert any("freeze it" in r.title for r in never.remedies)
+
+
 def test_on_four_ranks(tmp_path: Path) -> None:
     cases = [c for c in CASES if c.name in ON_FOUR]
     found = run(4, cases, tmp_path)

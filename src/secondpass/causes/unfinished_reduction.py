@@ -73,11 +73,12 @@ never trained.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from ..record import Failure, Finding, Forward, Parallel, Pass, Remedy, Trace
 from ._finding import pass_evidence, place_of, quoted, remedy
-from .facts.lines import call_text, root_text
+from .facts.lines import call_text, root_text, sources_of
 from .facts.reduction import covering, modules_of, open_pass
 from .ready_twice import listed
 
@@ -150,7 +151,7 @@ def _explain(trace: Trace, failure: Failure, index: int) -> Finding:
         built=forward.place if forward is not None else None,
         used=last.place if last is not None else None,
         evidence=tuple(pass_evidence(trace, failure.when, {last.when: "left open"} if last is not None else {})),
-        remedies=tuple(_remedies(model, which, unused, before, root_text(trace, last))),
+        remedies=tuple(_remedies(model, which, unused, before or _in_a_branch(trace, parts), root_text(trace, last))),
         sure=bool(waiting),
         facts={
             "waiting": [names[k] for k in waiting],
@@ -186,7 +187,27 @@ def _had_before(trace: Trace, index: int, waiting: tuple[int, ...], last: Pass |
     return bool(waiting) and any(set(waiting) & set(p.reduced.get(index, ())) for p in earlier)
 
 
-def _remedies(model: str, which: str, unused: list[str], before: bool, root: str) -> list[Remedy]:
+def _in_a_branch(trace: Trace, parts: list[str]) -> bool:
+    """Whether the program reads one of some modules in a branch, or goes through a list of them and passes over some: then
+    another iteration may use what this one did not."""
+    attributes = {part.partition(".")[0] for part in parts}
+    for _, source in sources_of(trace):
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.If | ast.IfExp | ast.Match) and _reads(node, attributes):
+                return True
+            if isinstance(node, ast.For) and _reads(node.iter, attributes):
+                if any(isinstance(n, ast.If | ast.IfExp) for part in node.body for n in ast.walk(part)):
+                    return True
+    return False
+
+
+def _reads(node: ast.AST, attributes: set[str]) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.attr in attributes for n in ast.walk(node)
+    )
+
+
+def _remedies(model: str, which: str, unused: list[str], varies: bool, root: str) -> list[Remedy]:
     found = []
     if unused:
         by_hand = " (times zero where it does not count)"
@@ -200,7 +221,7 @@ def _remedies(model: str, which: str, unused: list[str], before: bool, root: str
                 target=unused[0],
             )
         )
-    if before:
+    if varies:
         found.append(replace(_SEARCH, title=_SEARCH.title.replace("DistributedDataParallel", model)))
     else:
         found.append(

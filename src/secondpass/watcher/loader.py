@@ -233,10 +233,14 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def tell_dynamo(self, module: ModuleType) -> None:
         """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
-        ignored = getattr(module, "ignore_logging_functions", None)
-        if ignored is not None:
-            ignored.update(self.log.names.values())
-        else:  # before 2.10
+        from torch.torch_version import TorchVersion
+        from torch.version import __version__
+
+        if TorchVersion(__version__) >= "2.13":
+            module.ignore_logging_functions.update(self.log.names.values())
+        else:
+            # Before 2.10 there is no such set; with 2.11 torch.compile sorts it for its metrics, which functions do not
+            # bear: an error is logged at every compilation.
             from torch.compiler import is_dynamo_compiling
 
             self.log.hide_from_dynamo(is_dynamo_compiling)

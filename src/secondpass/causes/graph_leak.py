@@ -81,7 +81,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Finding, Path, Place, Remedy, Trace
 from ._finding import quoted, remedy, size, warning
-from .facts.collected import Collected, Growth, filled_at, grown_at, growths, unwalked
+from .facts.collected import Collected, Growth, filled_at, grown_at, growths, is_read, unwalked
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
@@ -109,6 +109,8 @@ def diagnose(trace: Trace) -> list[Finding]:
         if any(_beside(growth.path, other.path) for other, _ in chosen):
             continue  # another list of the same dictionary: one edit mends both
         finding = _explain(trace, growth)
+        if growth.begins_anew and growth.bytes == 0 and is_read(trace, growth.name, finding.failed):
+            continue  # some numbers' graphs without what they saved, until their mean is taken
         if finding.failed is None and growth.begins_anew:
             continue  # nothing puts anything into it, and it is made again: a choice from what others hold
         if finding.failed not in places:

@@ -133,6 +133,10 @@ def _in_one_loop(trace: Trace, before: Pass, step: Step) -> bool:
     """Whether the innermost loop around a step is around the pass before it, too: then a turn went by without one."""
     source, at = source_of(trace, step.place), step.place
     loop = next(iter(source.loops(at.line)), None) if source is not None and at is not None else None
-    if source is None or at is None or loop is None:
+    if source is None or at is None:
         return False
+    if loop is None:  # the loop is that of a caller: one call of the function went by without a pass
+        last = [s for s in trace.steps if s.when < step.when and s.optimizer == step.optimizer][-1:]
+        here = any((p.file, p.function) == (at.file, at.function) for p in before.stack)
+        return here and any(s.place == at for s in last)
     return any(p.file == at.file and loop in source.path(p.line) for p in before.stack)

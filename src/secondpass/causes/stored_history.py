@@ -125,7 +125,7 @@ def explain(meeting: Meeting) -> Finding:
         ),
     ]
     # What computes it is being trained: to keep the values would be to keep them from before.
-    if memo is not None or made_if_missing(meeting) or (meeting.only_way):
+    if memo is not None or made_if_missing(meeting) or meeting.only_way_stored:
         remedies.reverse()
     return about_meeting(CODE, "stored-history", meeting, message, carrier, remedies)
 

@@ -269,8 +269,8 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
         if inside & set(owner.kept_alike or ()):
             continue  # a copy of another network: it is not to be trained
         single = trace.nodes[min(inside)].leaf if len(inside) == 1 else None
-        shown = single or name  # one parameter goes by its own name
         cut, finding = branches.cut_off(name), None
+        shown = single or (cut.name if cut is not None else "") or name  # one parameter goes by its own name
         if cut is None and name.rpartition(".")[0] not in trace.libraries:
             finding = _branch(branches, owner, name, shown, inside) or _idle(trace, owner, name)
             cut = _cut_behind(trace, inside, since(trace, owner)) if finding is None else None

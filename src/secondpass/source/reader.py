@@ -207,12 +207,26 @@ class Source:
         return list(_statements(self.tree.body))
 
     @cached_property
-    def imported(self) -> set[str]:
-        """The names that imports bind."""
-        found = (
-            a for s in _statements(self.module.body) if isinstance(s, (ast.Import, ast.ImportFrom)) for a in s.names
-        )
-        return {(a.asname or a.name).partition(".")[0] for a in found}
+    def imported(self) -> dict[str, str]:
+        """The names that imports bind, and what each stands for: `F` for `torch.nn.functional`."""
+        found = dict[str, str]()
+        for stmt in _statements(self.module.body):
+            for a in stmt.names if isinstance(stmt, (ast.Import, ast.ImportFrom)) else ():
+                name = a.asname or a.name
+                home = f"{stmt.module or '.'}.{a.name}" if isinstance(stmt, ast.ImportFrom) else a.name
+                found[name.partition(".")[0]] = (
+                    home if a.asname or isinstance(stmt, ast.ImportFrom) else a.name.partition(".")[0]
+                )
+        return found
+
+    def home(self, node: ast.AST) -> str:
+        """What a chain of names that starts at something imported stands for, in full: `torch.nn.functional.mse_loss`; else ""."""
+        last: list[str] = []
+        while isinstance(node, ast.Attribute):
+            last.append(node.attr)
+            node = node.value
+        known = self.imported.get(node.id) if isinstance(node, ast.Name) else None
+        return ".".join([known, *reversed(last)]) if known is not None else ""
 
     def is_imported(self, node: ast.AST) -> bool:
         """Whether a chain of names starts at something imported: `F.mse_loss`."""

@@ -13,9 +13,9 @@ from ...record import Binding, Holding, Path, Place, Trace
 from ...source import Source, assigned, effects
 from .cut import Search
 from .executed import Run, calls_in, ran
-from .lines import sources_of
+from .lines import source_of, sources_of
 
-__all__ = ["Collected", "Growth", "filled_at", "grown_at", "growths", "unwalked"]
+__all__ = ["Collected", "Growth", "filled_at", "grown_at", "growths", "is_read", "unwalked"]
 
 _GROWTHS = 5
 """How often it must have grown: a window of a few values fills up as well."""
@@ -185,6 +185,22 @@ def grown_at(trace: Trace, name: str) -> Place | None:
     """The statement that recorded what a name held last: it grew there, whatever the source calls it."""
     places = [trace.nodes[b.number].place for b in trace.bindings if b.name == name and b.number in trace.nodes]
     return places[-1] if places else None
+
+
+def is_read(trace: Trace, name: str, filled: Place | None) -> bool:
+    """Whether the function that fills a container reads it elsewhere, to make something of what is in it."""
+    source = source_of(trace, filled)
+    if source is None or filled is None:
+        return False
+    own = _as_unparsed(name).rpartition(".")[2]
+    for node in ast.walk(source.function(filled.line)):
+        if isinstance(node, ast.Call) and any(_last_of(n) == own for a in node.args for n in ast.walk(a)):
+            return ast.unparse(node.func) != "len"
+    return False
+
+
+def _last_of(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _filled_in_window(trace: Trace, name: str, running: bool) -> Place | None:

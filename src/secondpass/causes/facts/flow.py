@@ -46,7 +46,7 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
                 return False
         if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
             inner = _calls_of(stmt, first.stack[depth - 1].function) if depth and pure else set()
-            if inner and _leaves_arithmetic(stmt, inner):
+            if inner and _leaves_arithmetic(source, stmt, inner):
                 return False
             if isinstance(stmt, ast.Return):
                 tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}
@@ -71,14 +71,14 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str
         before = len(tainted)
         for node in ast.walk(function):
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                if _mentions(node.value, tainted) and not (pure and _leaves_arithmetic(node.value, tainted)):
+                if _mentions(node.value, tainted) and not (pure and _leaves_arithmetic(source, node.value, tainted)):
                     tainted |= {ast.unparse(t) for t in assigned(node)}
             elif isinstance(node, ast.For) and _mentions(node.iter, tainted):
                 tainted |= {ast.unparse(t) for t in assigned(node)}
             elif (
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
-                if not (pure and _leaves_arithmetic(node.value, tainted)):
+                if not (pure and _leaves_arithmetic(source, node.value, tainted)):
                     tainted |= _returned(node.value, tainted)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
@@ -115,7 +115,7 @@ def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
     )
 
 
-def _leaves_arithmetic(expr: ast.AST, tainted: set[str]) -> bool:
+def _leaves_arithmetic(source: Source, expr: ast.AST, tainted: set[str]) -> bool:
     """Whether something tainted is given to a function that is not plain arithmetic, or is only looked at."""
     for call in (n for n in ast.walk(expr) if isinstance(n, ast.Call)):
         name = ast.unparse(call.func)
@@ -124,13 +124,26 @@ def _leaves_arithmetic(expr: ast.AST, tainted: set[str]) -> bool:
                 return True
             continue
         given = any(_mentions(a, tainted) for a in (*call.args, *(k.value for k in call.keywords)))
-        if given and not (
-            name.startswith(("torch.", "F.", "math.")) or name in ("sum", "abs", "max", "min", "tuple", "list", "zip")
-        ):
+        if given and not (_is_torch(source, call.func) or _is_criterion(source, call.func) or name in _PLAIN):
             return True
     return False
 
 
+def _is_torch(source: Source, function: ast.expr) -> bool:
+    """Whether a function is one of PyTorch's (or of `math`) that computes something of its arguments, and runs no network."""
+    home = source.home(function)
+    return home.partition(".")[0] in ("torch", "math") and home.rpartition(".")[2] not in _RUNS
+
+
+def _is_criterion(source: Source, function: ast.expr) -> bool:
+    """Whether a name was given a loss of PyTorch's: `nn.MSELoss()`."""
+    made = [s.value for s in source.writes(ast.unparse(function)) if isinstance(s, ast.Assign)]
+    calls = [v.func for v in made if isinstance(v, ast.Call)]
+    return any(source.home(c).startswith("torch.nn") and ast.unparse(c).endswith("Loss") for c in calls)
+
+
+_PLAIN = {"sum", "abs", "max", "min", "tuple", "list", "zip"}
+_RUNS = {"functional_call", "checkpoint", "checkpoint_sequential", "vmap", "grad", "jvp", "vjp"}
 _CUTS = {"item", "detach", "numpy", "tolist", "cpu", "sign", "data", "backward", "append"}
 
 
@@ -178,7 +191,7 @@ def _is_sum(source: Source, root: ast.expr, line: int, tainted: set[str]) -> boo
     name = ast.unparse(root)
     for node in ast.walk(source.function(line)):
         if isinstance(node, ast.Assign) and name in map(ast.unparse, assigned(node)):
-            if _added(node.value, tainted - {name}) and not _leaves_arithmetic(node.value, tainted - {name}):
+            if _added(node.value, tainted - {name}) and not _leaves_arithmetic(source, node.value, tainted - {name}):
                 return True
         if (
             isinstance(node, ast.AugAssign)

@@ -595,7 +595,9 @@ class Meeting:
     @cached_property
     def anew(self) -> set[int]:
         """The leaves that the failing pass reaches without going through an entry."""
-        stop = {e.number for e in self.entries}
+        return self._reached({e.number for e in self.entries})
+
+    def _reached(self, stop: set[int]) -> set[int]:
         found, todo, seen = set[int](), list(self.used.roots or ()), set[int]()
         while todo:
             number = todo.pop()
@@ -607,6 +609,16 @@ class Meeting:
                 found.add(number)
             todo.extend(node.parents or ())
         return found
+
+    @cached_property
+    def only_way_stored(self) -> bool:
+        """Whether nothing of what is behind the entries is reached but through what is stored, the values of this iteration
+        that are taken from there together with them among it."""
+        entries = {e.number for e in self.entries}
+        together = [set(n.parents or ()) for n in self.walked.values() if joins(n)]
+        taken = set().union(entries, *(parts for parts in together if parts & entries))
+        mine = self.through if self.mine is None else self.through & self.mine
+        return bool(mine) and mine.isdisjoint(self._reached(taken))
 
     @cached_property
     def alone(self) -> set[int]:

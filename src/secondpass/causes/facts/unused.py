@@ -41,6 +41,8 @@ class CutOff:
 
     kind: str
     place: Place
+    name: str = ""
+    """The parameter, or what holds it, where that itself is read and cut off, and not what a module makes of it."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,13 @@ class Branches:
                 if self._is_checkpointed(expr, at, module):
                     return CutOff("checkpoint", at.place)
                 cut = cut_of(expr, picks[0] if picks else None)
-                if cut is None or cut[1] is None or found.get(CutOff(cut[0], at.place)):
+                if cut is None or cut[1] is None or any(c.place == at.place and live for c, live in found.items()):
                     continue
-                if any(self._is_run(e, r, module) for e, r, _ in self.search.flow(cut[1], at)):
-                    found[CutOff(cut[0], at.place)] = self.search.has(cut[1], at)
+                runs = (part for part in self.search.flow(cut[1], at) if self._is_run(part[0], part[1], module))
+                if (used := next(runs, None)) is not None:
+                    path = self.search.known_as(ast.unparse(used[0]), used[1]) if is_chain(used[0]) else ""
+                    name = path if path in self.search.trained else ""
+                    found[CutOff(cut[0], at.place, name)] = self.search.has(cut[1], at)
         # The one that cuts what still had a history; later ones had nothing left to cut.
         return max(found, key=lambda cut: found[cut]) if found else None
 

@@ -77,8 +77,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Finding, Pass, Place, Remedy, Trace
 from ._finding import about_meeting, about_region, pass_evidence, quoted, remedy
-from .facts.flow import flows_into, is_term_of
-from .facts.lines import source_of
+from .facts.flow import flows_into, is_term_of, name_of
 from .facts.meeting import Meeting
 from .facts.names import Named
 
@@ -141,12 +140,7 @@ def diagnose(trace: Trace) -> list[Finding]:
 
 
 def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
-    source = source_of(trace, first.place)
-    names = source.targets(first.place.line) if source is not None and first.place is not None else []
-    for place in first.stack[1:]:
-        outer = source_of(trace, place)
-        names = names or (outer.targets(place.line) if outer is not None else [])
-    name = names[0].strip("(),") if names else ""
+    name = name_of(trace, first)
     shown = quoted(name, "A gradient")
     end = (
         "so there is nothing to differentiate."

@@ -251,7 +251,18 @@ class Search:
         outer = at
         while (caller := outer.call.caller) is not None and self.off(caller) == place:
             outer = caller  # what is computed last within it is what goes out of it
-        return _Found("no_grad", next(iter(_given_to(outer)), "") or self.shown(operand, at), at, place)
+        names = self._going_out(outer, place) or _given_to(outer)
+        return _Found("no_grad", next(iter(names), "") or self.shown(operand, at), at, place)
+
+    def _going_out(self, at: Run, place: Place) -> list[str]:
+        """What a function returns that a decorator switches recording off for."""
+        back = at.call.returned()
+        block = any(
+            isinstance(s, (ast.With, ast.AsyncWith)) and s.lineno == place.line for s in at.source.path(at.place.line)
+        )
+        if block or back is None or not isinstance(back.node, ast.Return) or back.node.value is None:
+            return []
+        return [ast.unparse(back.node.value)] if is_chain(back.node.value) else _given_to(back)
 
     def shown(self, operand: ast.expr, at: Run) -> str:
         """What lost its history: the name that is cut; of a longer expression what it is given to, or else what it reads."""

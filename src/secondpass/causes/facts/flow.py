@@ -9,7 +9,7 @@ from ...record import Pass, Trace
 from ...source import Source, assigned, names_in, root_of
 from .lines import source_of
 
-__all__ = ["flows_into", "is_term_of"]
+__all__ = ["flows_into", "is_term_of", "name_of"]
 
 _RETURNED = "<returned>"
 
@@ -26,6 +26,24 @@ def is_term_of(trace: Trace, first: Pass, later: Pass) -> bool:
 def flows_into(trace: Trace, first: Pass, later: Pass) -> bool:
     """Follows names from the `grad` call through assignments and returns to the root of the later pass."""
     return _follow(trace, first, later, pure=False)
+
+
+def name_of(trace: Trace, first: Pass) -> str:
+    """What a gradient is called: where it is taken, or by those to whom functions return it."""
+    marks = set[str]()
+    for depth, place in enumerate(first.stack):
+        source = source_of(trace, place)
+        stmt = source.statement(place.line) if source is not None else None
+        if stmt is None:
+            break
+        if isinstance(stmt, ast.Return) and stmt.value is not None:
+            marks = _returned(stmt.value, _calls_of(stmt, first.stack[depth - 1].function if depth else "grad"))
+            continue
+        names = [ast.unparse(t) for t in assigned(stmt)]
+        received = _received(stmt, marks)
+        if names:
+            return next((n for n in names if n in received), names[0])
+    return ""
 
 
 def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
@@ -45,8 +63,8 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
             if not tainted:
                 return False
         if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
-            inner = _calls_of(stmt, first.stack[depth - 1].function) if depth and pure else set()
-            if inner and _leaves_arithmetic(source, stmt, inner):
+            inner = _calls_of(stmt, first.stack[depth - 1].function if depth else "grad") if pure else set()
+            if depth and inner and _leaves_arithmetic(source, stmt, inner):
                 return False
             if isinstance(stmt, ast.Return):
                 tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}

@@ -613,7 +613,9 @@ class Meeting:
     @cached_property
     def only_way_stored(self) -> bool:
         """Whether nothing of what is behind the entries is reached but through what is stored, the values of this iteration
-        that are taken from there together with them among it."""
+        that are taken from there together with them among it, and no other loss trains it."""
+        if not self.same_site and self.player(self.freed):
+            return False
         entries = {e.number for e in self.entries}
         together = [set(n.parents or ()) for n in self.walked.values() if joins(n)]
         taken = set().union(entries, *(parts for parts in together if parts & entries))

@@ -130,3 +130,97 @@ def test_saved_tensors_of_an_own_function(
     tmp_path: Path, saves: str, before: str, after: str, found: list[str]
 ) -> None:
     assert codes(tmp_path, NODES.format(saves=saves, before=before, after=after)) == found
+
+
+SCHEDULE = """
+    other = torch.optim.SGD(nn.Linear(3, 3).parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(other, 30)
+    for turn in range(20):
+        {train}
+        other.step()
+        schedule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "found"),
+    [("pass", []), ("net(torch.randn(4, 3)).sum().backward(); opt.step(); opt.zero_grad()", ["SP406"])],
+)
+def test_steps_without_passes_only_drive_a_schedule(tmp_path: Path, train: str, found: list[str]) -> None:
+    assert codes(tmp_path, SCHEDULE.format(train=train)) == found
+
+
+REFUSED = """
+    x = torch.randn(3, requires_grad=True)
+    y = {y}
+    try:
+        y.backward()
+    except RuntimeError as error:
+        print(error)
+    y.backward({gradient})
+"""
+
+
+@pytest.mark.parametrize(("y", "gradient", "found"), [("x * x", "torch.ones(3)", []), ("(x * x).sum()", "", ["SP101"])])
+def test_a_pass_may_be_refused_where_the_program_catches_that(
+    tmp_path: Path, y: str, gradient: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, REFUSED.format(y=y, gradient=gradient)) == found
+
+
+HOOKED = """
+    seen, last = {{}}, nn.Linear(3, 3)
+    opt = torch.optim.SGD([*net.parameters(), *last.parameters()], lr=0.1)
+    net.register_forward_hook(lambda module, args, out: {act})
+    for x in torch.randn(9, 4, 3):
+        loss = last(net(x)).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "found"),
+    [
+        ("seen.__setitem__(0, out.detach())", []),
+        ("open('log', 'a').write(str(out.detach()))", []),
+        ("out.detach()", ["SP406"]),
+    ],
+)
+def test_what_a_hook_gives(tmp_path: Path, act: str, found: list[str]) -> None:
+    assert codes(tmp_path, HOOKED.format(act=act)) == found
+
+
+POOL = """
+    import random
+    pool, critic = [], nn.Linear(3, 1)
+    other = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for turn, x in enumerate(torch.randn(9, 4, 3)):
+        fake = net(x)
+        opt.zero_grad()
+        critic(fake).mean().backward()
+        opt.step()
+        pool.append({kept})
+        if turn > 2:
+            other.zero_grad()
+            critic(torch.cat(random.sample(pool, 2))).mean().backward()
+            other.step()
+"""
+
+
+@pytest.mark.parametrize(("kept", "found"), [("fake.detach()", []), ("fake", True)])
+def test_what_is_drawn_from_a_list_has_its_history(tmp_path: Path, kept: str, found: list[str] | bool) -> None:
+    assert (
+        bool(codes(tmp_path, POOL.format(kept=kept))) if found is True else codes(tmp_path, POOL.format(kept=kept))
+    ) == found
+
+
+def test_a_method_that_is_not_called_has_no_backward(tmp_path: Path) -> None:
+    body = """
+        for x in torch.randn(9, 4, 3):
+            loss = net(x).mean
+            loss.backward(retain_graph=True)
+            opt.step()
+    """
+    assert codes(tmp_path, body) == []

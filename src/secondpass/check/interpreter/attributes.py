@@ -19,6 +19,9 @@ from .values import Bound, Class, Dict, External, Function, List, Module, Native
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
 
 
+_OF_TENSORS = frozenset({"backward", "item", "detach", "data", "cpu", "numpy"})
+
+
 def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None) -> Any:
     """`owner.name`"""
     if isinstance(owner, Object):
@@ -41,6 +44,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
             return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))
         return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
     if isinstance(owner, (Bound, Native)):
+        if name in _OF_TENSORS:
+            raise Raised("AttributeError")  # `loss = loss.mean`, without a call
         return Unknown(plain=True)
     if isinstance(owner, Stream):
         found = owner.fields.get(name)

@@ -167,6 +167,7 @@ _LIST: dict[str, Callable[..., Any]] = {
     "clear": _clear, "copy": _copy, "popleft": _popleft, "sort": _sort, "reverse": _reverse,
     "appendleft": lambda m, box, value=None: _insert(m, box, 0, value),
     "count": lambda m, box, *_: Unknown(plain=True),
+    "__setitem__": lambda m, box, key, value: m.set_item(box, key, value),
 }  # fmt: skip
 
 
@@ -227,6 +228,7 @@ def _values(box: Dict, pairs: list[Any]) -> List:
 
 _DICT: dict[str, Callable[..., Any]] = {
     "get": _get, "setdefault": _setdefault, "update": _update, "pop": _dict_pop, "clear": _clear, "copy": _copy,
+    "__setitem__": lambda m, box, key, value: m.set_item(box, key, value),
     "keys": lambda m, box: _values(box, list(box)),
     "values": lambda m, box: _values(box, [*box.values(), *box.others]),
     "items": lambda m, box: _values(box, [*box.items(), *((Unknown(plain=True), v) for v in box.others)]),

@@ -200,6 +200,23 @@ def _shallow(m: Machine, args: Args, kwargs: Words) -> Any:
     return value
 
 
+@function("random.sample", "random.choices")
+def _sample(m: Machine, args: Args, kwargs: Words) -> Any:
+    box, count = args[0], args[1] if len(args) > 1 else kwargs.get("k", 1)
+    if not isinstance(box, List) or is_concrete(box):
+        return Unknown(plain=True)
+    # Sooner or later every element is drawn: those that have been in there the longest, too.
+    made = List(box[:count] if isinstance(count, int) else box, m.short)
+    made.loose = True
+    return made
+
+
+@function("random.choice")
+def _choice(m: Machine, args: Args, kwargs: Words) -> Any:
+    box = args[0]
+    return box[0] if isinstance(box, List) and box and not is_concrete(box) else Unknown(plain=is_concrete(box))
+
+
 @function("functools.partial")
 def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
     act, first = args[0], list(args[1:])

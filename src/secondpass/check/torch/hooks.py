@@ -79,7 +79,8 @@ def after_forward(m: Machine, owner: Object, args: list[Any], result: Any) -> An
     for hook, words in list(owner.hidden["after"]):
         given = [owner, tuple(args), Unknown(), result] if words else [owner, tuple(args), result]
         value = m.call(hook, given, {})
-        if value is not None:
+        # A hook of which it cannot be told what it gives is taken for one that only looks.
+        if value is not None and not isinstance(value, Unknown):
             result = value
     return result
 

@@ -65,7 +65,7 @@ def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
         made = Dict(group if isinstance(group, dict) else {"lr": Unknown(plain=True)})
         made["params"] = List([leaf.tensor for leaf in leaves])
         groups.append(made)
-    owner.hidden["made"] = m.place()
+    owner.hidden["made"], owner.hidden["before"] = m.place(), len(m.engine.passes)
     owner.attrs["param_groups"] = groups
     owner.attrs["state"] = Unknown(plain=True)
     _own(m, owner)
@@ -95,7 +95,7 @@ def _own(m: Machine, owner: Object) -> None:
     name = owner.hidden.get("name", "")
     numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()) if leaf.tensor.needs)
     steps = owner.hidden.get("steps", 0)
-    sure = owner.hidden.get("whole", False) and not owner.loose and steps
+    sure = owner.hidden.get("whole", False) and not owner.loose and owner.hidden.get("trains")
     never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if _missed(leaf)]
     bare = tuple(sorted(never, reverse=True)) if sure else None
     m.engine.owners[id(owner)] = Owner(name, numbers, bare, steps, owner.hidden.get("first"), owner.hidden.get("made"))
@@ -151,6 +151,8 @@ def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> Non
     if steps < 3:
         look(m, modules=True)
     owner.hidden["steps"] = steps + 1
+    # Without any pass before them, steps only drive a schedule.
+    owner.hidden["trains"] = len(m.engine.passes) > owner.hidden["before"]
     owner.hidden.setdefault("first", when)
     name = owner.hidden.get("name", "")
     if m.engine.step(leaves, name, id(owner), m.place(), m.iteration(), when, inside, whole):

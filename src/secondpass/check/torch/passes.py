@@ -42,8 +42,30 @@ def backward(m: Machine, roots: list[Any], words: dict[str, Any]) -> None:
     if any(isinstance(r, Unknown) for r in roots) and len(known) == 1 and known[0].node is None:
         maybe_backward(m, [])
         return
+    if m.trying and words.get("gradient") is None and any(_is_as_wide(r) for r in known):
+        maybe_backward(m, known)  # it may be refused before anything is walked, and the program may catch that
+        return
     inputs = words.get("inputs")
     _run(m, known, words, "backward", None if inputs is None else tensors_of(m, inputs))
+
+
+_EACH = frozenset(
+    f"{n}Backward{k}" for n in "Add Sub Mul Div Pow Neg Exp Log Sin Cos Tanh Relu Sigmoid".split() for k in "01"
+)
+
+
+def _is_as_wide(root: Tensor) -> bool:
+    """Whether a root was computed element by element from leaves: nothing shows that it has but one element."""
+    todo, seen = [root.node], set()
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.leaf is None and (node.name_ not in _EACH or node.maybe or node.opaque):
+            return False
+        todo.extend(node.parents)
+    return bool(seen)
 
 
 def gradients(m: Machine, outputs: Any, inputs: Any, words: dict[str, Any]) -> Any:

@@ -12,11 +12,8 @@ the answers of the reading that found it, save where a branch was never taken: t
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from zlib import crc32
-
-_IDENTITY = re.compile(r"\d{9,}")
 
 __all__ = ["POLICIES", "Answers", "Onward", "Policy", "Site", "Ways"]
 
@@ -114,10 +111,8 @@ class Policy:
             return self._onward.answers[key]
         if self.name in ("no", "yes"):
             return self.name == "yes"
-        # Numbers of unknown values follow the order of reading, so mixed answers are the same in every run. Identities of
-        # objects are not, and say nothing.
-        text = _IDENTITY.sub("", repr((key, self.asked)))
-        return bool(crc32(text.encode()) & 4) == (self.name == "mixed")
+        # Numbers of values follow the order of reading, so mixed answers are the same in every run.
+        return bool(crc32(repr((key, self.asked)).encode()) & 4) == (self.name == "mixed")
 
 
 POLICIES = ("no", "yes", "mixed", "other")

@@ -9,7 +9,7 @@ from typing import Any
 
 from .loops import at_least, gathers, iterate
 from .machine import Machine
-from .values import Dict, List, Native, Object, Tensor, Unknown, length
+from .values import Dict, List, Native, Object, Tensor, Unknown, identity, length
 
 __all__ = ["contains", "grow", "has_method", "is_concrete", "method"]
 
@@ -51,9 +51,9 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
         found = False
     elif isinstance(box, Dict) and any(_has_history(v) for v in box.others):
         # A cache of graphs: what is asked for once is asked for again.
-        return Unknown(("likely", isinstance(op, ast.In), id(box)), plain=True)
+        return Unknown(("likely", isinstance(op, ast.In), identity(box)), plain=True)
     if found is None:
-        key = ("in", getattr(item, "key", repr(item)[:80]), getattr(box, "key", id(box)))
+        key = ("in", identity(item), identity(box))
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)
     return found if isinstance(op, ast.In) else not found
 

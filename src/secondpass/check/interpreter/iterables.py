@@ -12,7 +12,7 @@ from .library import function
 from .loops import iterate, step
 from .machine import Machine, Raised
 from .skipped_turns import Counter
-from .values import Function, List, Object, Stream, Unknown, length
+from .values import Function, List, Object, Stream, Unknown, identity, length
 
 __all__ = ["some"]
 
@@ -51,7 +51,7 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     if isinstance(value, Unknown) and isinstance(value.key, tuple) and isinstance(value.key[-1], tuple):
         if value.key[-1][:1] == ("rank",):
             return Unknown(value.key[-1], plain=True)
-    return Unknown(("len", getattr(value, "key", id(value))), plain=True)
+    return Unknown(("len", identity(value)), plain=True)
 
 
 @function("builtins.range")

@@ -4,16 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from typing import Any
 
 from ...autograd import lifecycle
 from ...record import Cut, Loop, Place
 
-__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "kept", "serials"]
+__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "identity", "kept", "serials"]
 
-serials = count()
-"""Numbers things that can be changed, by age: see `module_memo`."""
+
+class Serials:
+    """Numbers things by age, from one again in each reading: the same program must always be read the same way."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __next__(self) -> int:
+        self.last += 1
+        return self.last
+
+
+serials = Serials()
 
 
 class Unknown:
@@ -40,8 +52,8 @@ class Unknown:
 
     @classmethod
     def reset(cls) -> None:
-        """Numbers unknown values from one again."""
-        cls._count = 0
+        """Numbers unknown values, and all others, from one again."""
+        cls._count = serials.last = 0
 
     def attribute(self, name: str) -> Unknown:
         """The same attribute of the same unknown object is the same unknown value."""
@@ -72,7 +84,20 @@ class Store(lifecycle.Version):
 class Tensor:
     """A tensor: its history, and the memory it lies in."""
 
-    __slots__ = ("base", "exact", "grad_of", "is_param", "leaf", "loose", "lost", "name", "needs", "node", "store")
+    __slots__ = (
+        "base",
+        "exact",
+        "grad_of",
+        "is_param",
+        "leaf",
+        "loose",
+        "lost",
+        "name",
+        "needs",
+        "node",
+        "serial",
+        "store",
+    )
 
     def __init__(
         self,
@@ -91,6 +116,8 @@ class Tensor:
         self.name = ""
         self.exact = False  # an integer or boolean tensor: can never have history
         self.loose = False
+        self.serial = 0
+        """Its number, once it was asked for: see `identity`."""
         self.lost: Cut | None = None
         """Where the history of what it was computed from ended."""
 
@@ -98,6 +125,28 @@ class Tensor:
     def edge(self) -> GraphNode | None:
         """The node that its gradient goes to."""
         return self.node or (self.leaf.node if self.leaf is not None else None)
+
+
+def identity(value: Any) -> Any:
+    """What a question about a value knows it by: the same in every run, and never that of another value.
+
+    Where an object lies in memory is neither.
+    """
+    if isinstance(value, Unknown):
+        return value.key
+    if isinstance(value, Tensor) and not value.serial:
+        value.serial = next(serials)
+    if hasattr(value, "serial"):
+        return type(value).__name__, value.serial
+    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+        return repr(value)[:80]
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return (
+            type(value).__name__,
+            len(value),
+            *(identity(v) for v in list(value)[:3] if not isinstance(value, (set, frozenset))),
+        )
+    return type(value).__name__, getattr(value, "name", "")
 
 
 class Refused(Exception):

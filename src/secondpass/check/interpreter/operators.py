@@ -10,7 +10,7 @@ from typing import Any
 from .containers import is_concrete, method
 from .loops import lengthen
 from .machine import Machine
-from .values import Class, Dict, List, Object, Tensor, Unknown
+from .values import Class, Dict, List, Object, Tensor, Unknown, identity
 
 __all__ = ["augmented", "binary", "compare", "unary"]
 
@@ -131,7 +131,7 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
         known = m.known_truth(value)
         if known is not None:
             return not known
-        key = value.key if isinstance(value, Unknown) else ("id", id(value))
+        key = identity(value)
         if isinstance(key, tuple) and key and key[0] == "not":
             return Unknown(key[1], plain=True)
         return Unknown(("not", key), plain=True)
@@ -167,13 +167,14 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     apart = _apart(left, right)
     if apart is not None:
         return act(apart, 0)
-    keys = sorted(repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right))
+    said = [repr(v if is_concrete(v) else identity(v))[:160] for v in (left, right)]
+    keys = sorted(said)
     if name in ("eq", "ne"):
         known = next((v for v in (left, right) if is_concrete(v)), None)
         other = right if known is left else left
         same = ("is", repr(other.key)[:160], known) if _is_value(known, other) else ("eq", *keys)
         return Unknown(same if name == "eq" else ("not", same), plain=True)
-    if keys != [repr(getattr(v, "key", v if is_concrete(v) else id(v)))[:160] for v in (left, right)]:
+    if keys != said:
         name = _MIRROR[name]
     if name in ("le", "ge") and all(isinstance(v, Unknown) or is_concrete(v) for v in (left, right)):
         return Unknown(("not", ("gt" if name == "le" else "lt", *keys)), plain=True)

@@ -16,7 +16,7 @@ from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .operators import binary
-from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown
+from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown, identity
 
 __all__: list[str] = []
 
@@ -143,7 +143,7 @@ def _convert(name: str, real: Any) -> None:
                 return real(*args)
             except Exception:  # whatever the program's own values do not allow
                 return Unknown(plain=True)
-        return Unknown(("as", name, getattr(value, "key", id(value))), plain=True)
+        return Unknown(("as", name, identity(value)), plain=True)
 
     FUNCTIONS[f"builtins.{name}"] = act
 

@@ -10,7 +10,7 @@ from .containers import is_concrete
 from .gradfn import GradFunction, names
 from .library import function, library_class
 from .machine import Machine
-from .values import Bound, Class, External, Function, List, Module, Native, Object, Stream, Tensor, Unknown
+from .values import Bound, Class, External, Function, List, Module, Native, Object, Stream, Tensor, Unknown, identity
 
 __all__: list[str] = []
 
@@ -64,8 +64,8 @@ def _isinstance(m: Machine, args: Args, kwargs: Words) -> Any:
     known = instance_of(m, args[0], args[1])
     if known is not None:
         return known
-    kind = getattr(args[1], "name", repr(args[1])[:60])
-    return Unknown(("isinstance", getattr(args[0], "key", id(args[0])), kind), plain=True)
+    kind = identity(args[1])
+    return Unknown(("isinstance", identity(args[0]), kind), plain=True)
 
 
 @function("builtins.issubclass", "builtins.callable")
@@ -78,11 +78,7 @@ def _open_question(m: Machine, args: Args, kwargs: Words) -> Any:
 @function("builtins.hasattr")
 def _hasattr(m: Machine, args: Args, kwargs: Words) -> Any:
     known = has_attribute(m, args[0], args[1])
-    return (
-        Unknown(("has", getattr(args[0], "key", id(args[0])), repr(args[1])[:40]), plain=True)
-        if known is None
-        else known
-    )
+    return Unknown(("has", identity(args[0]), identity(args[1])), plain=True) if known is None else known
 
 
 @function("builtins.getattr")
@@ -115,4 +111,4 @@ def _dir(m: Machine, args: Args, kwargs: Words) -> Any:
 def _type(m: Machine, args: Args, kwargs: Words) -> Any:
     if len(args) == 1 and isinstance(args[0], Object):
         return args[0].cls
-    return Unknown(("type", getattr(args[0], "key", id(args[0]))), plain=True)
+    return Unknown(("type", identity(args[0])), plain=True)

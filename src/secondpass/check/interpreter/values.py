@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .nodes import Store, Tensor, Unknown, serials
+from .nodes import Store, Tensor, Unknown, identity, serials
 
 __all__ = [
     "Bound",
@@ -31,6 +31,7 @@ __all__ = [
     "Super",
     "Tensor",
     "Unknown",
+    "identity",
     "length",
     "serials",
 ]

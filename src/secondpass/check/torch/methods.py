@@ -11,7 +11,7 @@ from ...autograd.ops.only_read import CREATION, NO_HISTORY, composed, row
 from ..interpreter.gradfn import GradFunction
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
-from ..interpreter.values import Class, External, Function, Native, Store, Stream, Tensor, Unknown
+from ..interpreter.values import Class, External, Function, Native, Store, Stream, Tensor, Unknown, identity
 from .edges import edges, flatten
 from .hooks import on_tensor
 from .passes import backward
@@ -37,15 +37,15 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None
     if name == "ndim":
         return _rank(tensor)
     if name == "shape":
-        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
+        return Unknown(("tensor", identity(tensor), name, _rank(tensor).key), plain=True)
     if name in _PLAIN:
-        return Unknown(("tensor", id(tensor), name), plain=True)
+        return Unknown(("tensor", identity(tensor), name), plain=True)
     if name == "grad":
         return _grad(m, tensor)
     if name == "data":
         return _data(m, tensor, node)
     if name == "requires_grad":
-        return tensor.needs if tensor.needs is not None else Unknown(("needs", id(tensor)), plain=True)
+        return tensor.needs if tensor.needs is not None else Unknown(("needs", identity(tensor)), plain=True)
     if name == "grad_fn":
         return GradFunction(tensor.node) if tensor.node is not None and tensor.needs else None
     if name in ("T", "mT", "H", "mH"):
@@ -75,7 +75,7 @@ def base_name(node: ast.AST | None) -> str:
 def _rank(tensor: Tensor) -> Unknown:
     """How many dimensions it has: what one statement makes has as many every time."""
     node = tensor.node
-    made = (node.name_, str(node.place)) if node is not None and node.place is not None else id(tensor)
+    made = (node.name_, str(node.place)) if node is not None and node.place is not None else identity(tensor)
     return Unknown(("rank", made), plain=True)
 
 
@@ -117,9 +117,9 @@ def _method(
     if name in ("dim", "ndimension"):
         return _rank(tensor)
     if name == "size" and not args and not kwargs:
-        return Unknown(("tensor", id(tensor), name, _rank(tensor).key), plain=True)
+        return Unknown(("tensor", identity(tensor), name, _rank(tensor).key), plain=True)
     if name in _FACTS:
-        return Unknown(("tensor", id(tensor), name, repr(args)[:40]), plain=True)
+        return Unknown(("tensor", identity(tensor), name, identity(tuple(args))), plain=True)
     if name in _VALUES:
         if tensor.needs and m.grad and name in ("item", "tolist", "numpy"):
             m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place())

@@ -171,6 +171,21 @@ def test_a_message_of_pytorchs_is_a_key():
     }
 
 
+@pytest.mark.parametrize(
+    ("beginning", "cause"),
+    [
+        ("Trying to backward ...", "carried-state"),
+        ("trying to backward\N{HORIZONTAL ELLIPSIS}", "carried-state"),
+        ("one of the variables needed for gradient computation", "inplace-change"),
+        ("element 0 of tensors does not require grad", "lost-history"),
+    ],
+)
+def test_the_beginning_of_a_message_is_enough(beginning, cause):
+    done = call("--json", beginning)
+    assert done.exit_code == 0
+    assert cause in done.stdout
+
+
 def test_an_unknown_code_is_not_taken_for_another():
     done = call("SP999")
     assert done.exit_code == 2

@@ -29,7 +29,10 @@ from .swallowed_error import swallowed
 
 __all__ = ["CAUSES", "Cause", "behind", "diagnose", "find", "merged"]
 
-_SECOND = ("backward through the graph a second time", "access saved tensors after they have already been freed")
+_SECOND = (
+    "Trying to backward through the graph a second time",
+    "access saved tensors after they have already been freed",
+)
 _CAUGHT = 32
 """How many caught failures are explained; a program that catches one at every step has one cause, not thousands."""
 
@@ -110,8 +113,8 @@ def find(word: str) -> Cause | None:
 
 
 def behind(message: str) -> list[Cause]:
-    """The causes that a message of PyTorch's, or a good part of one, may stand for."""
-    text = " ".join(message.lower().split())
+    """The causes that a message of PyTorch's, or a good part of one (`Trying to backward ...`), may stand for."""
+    text = " ".join(message.lower().split()).strip(" .\N{HORIZONTAL ELLIPSIS}")
     words = [(c, " ".join(m.lower().split())) for c in _all().values() for m in c.messages]
     return list({c.code: c for c, m in words if m in text or (len(text) > 10 and text in m)}.values())
 

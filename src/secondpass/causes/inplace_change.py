@@ -78,7 +78,10 @@ from .facts.change import Change, changes
 
 CODE = "SP202"
 TITLE = "a tensor that a backward needs is changed in place"
-MESSAGES = ("modified by an inplace operation",)
+MESSAGES = (
+    "modified by an inplace operation",
+    "one of the variables needed for gradient computation has been modified",
+)
 REMEDIES = ("clone",)
 INSTEAD = "`retain_graph=True` does not help: the saved tensor is there, but changed."
 CAUSED_BY = ("retain-graph",)

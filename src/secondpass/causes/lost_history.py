@@ -83,7 +83,7 @@ from .missing_create_graph import taken_without
 
 CODE = "SP301"
 TITLE = "the loss has no history"
-MESSAGES = ("does not require grad and does not have a grad_fn",)
+MESSAGES = ("does not require grad and does not have a grad_fn", "element 0 of tensors does not require grad")
 REMEDIES = ("keep-history", "other")
 TRIED = ("keep-history",)
 CAUSED_BY = ("detach", "item")

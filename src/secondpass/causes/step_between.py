@@ -88,7 +88,10 @@ from .facts.lines import root_text
 
 CODE = "SP201"
 TITLE = "parameters are updated between a forward and a backward that still needs them"
-MESSAGES = ("modified by an inplace operation",)
+MESSAGES = (
+    "modified by an inplace operation",
+    "one of the variables needed for gradient computation has been modified",
+)
 REMEDIES = ("reorder", "recompute")
 INSTEAD = "`retain_graph=True` does not help: the saved tensors are there, but changed."
 CAUSED_BY = ("reorder", "retain-graph")

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the whole messages anew instead of comparing")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folders_of_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """IPython and Jupyter write into the home, which may be read-only, and read what its owner has put there."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setitem(os.environ, name, str(tmp_path_factory.mktemp(name.lower())))
+        yield
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whatever a forward does besides computing happens once, and ends as it would without keep."""
 
+import contextlib
 import copy
 
 import pytest
 import torch
 from programs import POLICIES, differences, flat, observe, seed
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import secondpass
 
@@ -288,6 +290,35 @@ def test_a_dispatch_mode_sees_no_operation_run_again(options):
 
     model = stack()
     assert walk(secondpass.keep(model, **options), None) == walk(model, True)
+
+
+class Dispatched(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("functions", [False, True], ids=["alone", "with a function mode"])
+def test_a_dispatch_mode_sees_what_it_would(options, functions):
+    """Every operation of the forward, and no look of keep's at a tensor."""
+
+    def walk(call):
+        seen = []
+        for _ in range(3):
+            with Dispatched() as mode, Listening() if functions else contextlib.nullcontext():
+                out = call(torch.ones(8, 8))
+            seen.append(mode.seen)
+            out[:, 0].sum().backward(retain_graph=True)
+            out[:, 1].sum().backward()
+        return seen
+
+    model = stack()
+    assert walk(secondpass.keep(model, **options)) == walk(model)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

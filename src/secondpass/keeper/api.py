@@ -19,6 +19,7 @@ from .engine import attach
 from .keeper import Keeper, wanted
 from .ledger import Ledger
 from .place import caller_code
+from .unseen import unseen
 
 __all__ = ["Kept", "keep", "kept"]
 
@@ -190,7 +191,7 @@ class kept(Kept):
         if self._call is not None:
             raise ValueError("this block is open already: `kept` blocks do not nest in themselves.")
         if wanted():
-            with torch._C.DisableTorchFunction():
+            with unseen():
                 self._call = self._keeper.begin([], block=True)
             attach(self._call)
             self._keeper.calls.add(self._call)
@@ -202,7 +203,7 @@ class kept(Kept):
         self._open.close()
         if call is None:
             return
-        with torch._C.DisableTorchFunction():
+        with unseen():
             if error and error[0] is not None:
                 self._keeper.abandon(call)
             else:

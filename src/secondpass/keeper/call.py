@@ -35,12 +35,12 @@ from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
 from .saved.others import Packed
 from .saved.store import Store
+from .unseen import unseen, watched
 
 __all__ = ["Call", "Owner"]
 
 GRAPH = 1300  # bytes of a node and its tensors for each saved tensor on a CPU, besides what is in it
 _STEPPED = "an optimizer changed its parameters"
-_modes: Callable[[], int] = torch._C._len_torch_function_stack
 _LONG = 64  # operations: where a forward runs out of room, nothing is let go that takes more of them
 
 
@@ -152,8 +152,8 @@ class Call(Region):
     def unpack(self, token: Saved) -> torch.Tensor:
         """Given to PyTorch with every token: so the graph holds the call."""
         assert self.store is not None
-        if _modes():  # somebody's function mode, around the pass: this is not for it to see
-            with torch._C.DisableTorchFunction():
+        if watched():  # somebody's mode, around the pass: this is not for it to see
+            with unseen():
                 return self._read(self.store, token)
         return self._read(self.store, token)
 
@@ -187,7 +187,7 @@ class Call(Region):
         store = self.store
         assert store is not None
         if store.departing:
-            with torch._C.DisableTorchFunction():  # it is no part of the forward
+            with unseen():  # it is no part of the forward
                 room, segment = self._room()
                 store.depart(room - segment)  # the next segment leaves only when it is over
 
@@ -217,8 +217,11 @@ class Call(Region):
     def grown(self) -> None:
         """Another operation of a forward without a plan is over: is there still room?"""
         store, keeper = self.store, self.keeper
-        if store is None or keeper is None or store.held <= self.calm:
-            return
+        if store is not None and keeper is not None and store.held > self.calm:
+            with unseen():
+                self._give_some(store, keeper)
+
+    def _give_some(self, store: Store, keeper: Owner) -> None:
         target = int(self.calm)
         if keeper.policy == "offload":
             self._send_away(target)

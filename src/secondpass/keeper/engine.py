@@ -21,6 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from .call import Call
 from .ddp import prepare_ddp
 from .saved.graph import Node, free, node_of, walk
+from .unseen import unseen
 
 _autograd: Any = torch.autograd
 
@@ -105,11 +106,11 @@ def _pass(below: Any, calls: list[Call], roots: Any, args: tuple[Any, ...], kwar
     __tracebackhide__ = True
     roots = tuple(roots)
     gradients, retain, create, inputs, *rest = args
-    with torch._C.DisableTorchFunction():
+    with unseen():
         outside, met = _survey(roots, calls, inputs)
     if not met:
         return below(roots, *args, **kwargs)
-    with torch._C.DisableTorchFunction():
+    with unseen():
         prepare_ddp(met, roots, kwargs.get("accumulate_grad", False))
         for call in met:
             call.begin_pass(roots)
@@ -118,7 +119,7 @@ def _pass(below: Any, calls: list[Call], roots: Any, args: tuple[Any, ...], kwar
         result = below(roots, gradients, True, create, inputs, *rest, **kwargs)
     finally:
         _here.roots = before
-        with torch._C.DisableTorchFunction():
+        with unseen():
             if not retain:
                 free(outside)
             del outside

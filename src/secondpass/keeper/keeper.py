@@ -30,6 +30,7 @@ from .saved.held import holding
 from .saved.others import apart_from_nodes
 from .saved.store import HOST, Store
 from .tree import tensors
+from .unseen import unseen
 
 __all__ = ["POLICIES", "Keeper"]
 
@@ -39,8 +40,6 @@ _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.Transformer
 """Modules that take another way under a function mode, where nothing is trained."""
 
 
-_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
-"""Within, function modes of others see nothing of what is done here."""
 _tracing: Callable[[], bool] = torch._C._is_tracing
 
 
@@ -167,16 +166,16 @@ class Keeper:
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not wanted():
             return function(*args, **kwargs)
-        with _unseen():
+        with unseen():
             call = self.begin(list(tensors((args, kwargs))))
         try:
             with self.recording(call):
                 result = function(*args, **kwargs)
         except BaseException:
-            with _unseen():
+            with unseen():
                 self.abandon(call)
             raise
-        with _unseen():
+        with unseen():
             self.end(call, result)
         return result
 

@@ -131,7 +131,8 @@ class Saved:
         self.dtype, self.shape = tensor.dtype, tensor.shape
         self.stride: tuple[int, ...] | None = None
         """None of a layout that has no strides, which is held as it is."""
-        self.offset, self.lazy = 0, 0
+        self.offset: Any = 0
+        self.lazy = 0
         if tensor.layout is torch.strided:
             self.stride, self.offset, self.lazy = tensor.stride(), tensor.storage_offset(), lazy(tensor)
 

@@ -36,6 +36,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..saved.graph import storage_of
 from ..saved.store import Store
+from ..unseen import dispatched, unseen
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
 from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied, lazy
 from .rng import Draw
@@ -58,7 +59,7 @@ _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 _tuple: Callable[..., Any] = tuple.__new__
 _modes: Callable[[], int] = torch._C._len_torch_function_stack
-_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
+_functions_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
 _seen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C._EnableTorchFunction
 _under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 
@@ -134,6 +135,8 @@ class Tape(TorchFunctionMode):
         self.segment = 0
         self._beneath = False
         """Somebody else's function mode is at work below: it shall see the functions that are called, and nothing else."""
+        self._dispatched = 0
+        """So many dispatch modes are."""
         self.resting = False
         """A pass runs: what it computes is not part of the forward."""
 
@@ -147,19 +150,19 @@ class Tape(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in PASSIVE or self.resting or _interpreter() is not None:
             if func in EXPOSING and isinstance(args[0], torch.Tensor):
-                with _unseen():
+                with unseen():
                     self._expose(args[0])
             return func(*args, **kwargs) if kwargs else func(*args)
         if forward_ad._current_level >= 0:
             out = func(*args, **kwargs) if kwargs else func(*args)
-            with _unseen():
+            with unseen():
                 for tensor in out if isinstance(out, (tuple, list)) else (out,):
                     if isinstance(tensor, torch.Tensor):
                         self._listener.unseen(tensor)
             return out
         if _modes():
             self._beneath = True
-            with _unseen():
+            with _functions_unseen():
                 return self._follow(func, args, kwargs)
         number = self.number
         if number & _LOOK and number < len(self._passing) and self._passing[number] is func:
@@ -205,6 +208,7 @@ class Tape(TorchFunctionMode):
             if known.draws:
                 self._take_state(op, known, args, kwargs or {}, given)
         # Where somebody else's hooks are at work, what is saved is theirs.
+        self._dispatched = dispatched()
         ours = (step is None or bool(step.packs)) and top_hooks(False) is None
         before, self._op, self._step = self._op, op, step
         timer = _Timer(self._store.on_gpu) if step is None else None
@@ -218,7 +222,11 @@ class Tape(TorchFunctionMode):
             self._op = before
         if timer is not None:
             op.seconds = timer.seconds()
-        self._finish(op, known, given, out)
+        if self._dispatched:
+            with unseen():
+                self._finish(op, known, given, out)
+        else:
+            self._finish(op, known, given, out)
         if step is None:
             self.log.append((op.func, _shape(out)))
             self.ops.append(op)
@@ -357,8 +365,8 @@ class Tape(TorchFunctionMode):
 
     def _pack(self, tensor: torch.Tensor) -> Saved:
         """A node saves a tensor."""
-        if self._beneath:
-            with _unseen():
+        if self._beneath or self._dispatched:
+            with unseen():
                 return self._packed_as(tensor)
         return self._packed_as(tensor)
 

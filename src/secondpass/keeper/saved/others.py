@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import torch
 
 from ..stand_in import StandIn, standing_in
+from ..unseen import unseen
 
 __all__ = ["Packed", "apart_from_nodes"]
 
@@ -72,7 +73,7 @@ class _Pack:
 
     def __call__(self, tensor: torch.Tensor) -> Any:
         packed = self.below(tensor)
-        with torch._C.DisableTorchFunction():
+        with unseen():
             found = Packed(packed if tensor.grad_fn is None else _without_history(packed, tensor))
         self.known.append(weakref.ref(found))
         return found

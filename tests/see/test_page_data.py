@@ -110,3 +110,11 @@ def test_a_long_run_counts_what_it_does_not_show(tmp_path):
     assert len(numbers) < 3000 and numbers[0] == 1 and numbers[-1] == 3000
     assert numbers == sorted(set(numbers))
     assert "The program made 3000 passes" in data["notes"][0]
+
+
+def test_what_nothing_leads_to_any_more_is_not_alive(tmp_path):
+    data = seen(tmp_path, RETAINED, "--steps", "12")
+    saved = [r for r in data["ledger"] if r["kind"] == "saved"]
+    alive = [r for r in saved if r["state"] == "alive"]
+    assert {r["iteration"][0] for r in alive} == {12}, "the last pass kept its graph, and the ones before have gone"
+    assert all(r["freed_by"] is None for r in saved)

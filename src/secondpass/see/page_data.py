@@ -201,8 +201,8 @@ class _Data:
     def _new_graph(self, number: int, p: Pass) -> dict[str, Any]:
         iteration = _iteration(p)
         name = f"iteration {'.'.join(map(str, iteration))}" if iteration else f"pass {self.ids[p.when] + 1}"
-        if self.roots[p.when]:
-            name = f"{', '.join(self.roots[p.when])}, {name}"
+        roots = ", ".join(self.roots[p.when]) or ("grad()" if p.kind == "grad" else "")
+        name = f"{roots}, {name}" if roots else name
         size = self.recorder.bytes_before.get(p.when) if self.recorder is not None else None
         return {
             "id": number,
@@ -411,7 +411,7 @@ class _Data:
         rows = self.origin.rows(entry for _, (_, entry) in largest)
         found = []
         for (key, (when, _)), row in zip(largest, rows, strict=True):
-            gone = recorder.freed_by.get(key)
+            by = recorder.freed_by.get(key)
             found.append(
                 {
                     "bytes": row.bytes,
@@ -424,8 +424,8 @@ class _Data:
                     "place": _place(row.place),
                     "module": row.module,
                     "iteration": list(row.iteration) if row.iteration is not None else None,
-                    "state": "alive" if gone is None else "freed",
-                    "freed_by": self.ids.get(gone) if gone is not None else None,
+                    "state": "freed" if key in recorder.freed_by else "alive",
+                    "freed_by": self.ids.get(by) if by is not None else None,
                     "holder": row.holder,
                     "region": row.region,
                     "at": when - _BESIDE,

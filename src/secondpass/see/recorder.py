@@ -65,7 +65,8 @@ class Recorder:
         self.samples: list[Sample] = []
         self.rows: dict[tuple[int, str], tuple[int, Entry]] = {}
         """Every saved tensor that was seen, by its node and its name there: when it was first seen, and as it was last seen."""
-        self.freed_by: dict[tuple[int, str], int] = {}
+        self.freed_by: dict[tuple[int, str], int | None] = {}
+        """The pass that freed each; None where nothing led to it any more."""
         self.retained: dict[int, int] = {}
         """Roots of graphs that a pass was asked to keep, and that pass, as long as they are seen to be alive."""
         self.dropped: dict[int, Sample] = {}
@@ -184,9 +185,8 @@ class Recorder:
             for root in self.retained.keys() - {n._sequence_nr() for n in reading.graph if not is_leaf(n)}:
                 self.dropped[self.retained.pop(root)] = sample
         now = {(e.number, e.slot): e for e in reading.entries if e.state == "alive"}
-        if sample.after:
-            for key in self._before.keys() - now.keys():
-                self.freed_by.setdefault(key, sample.when)
+        for key in self._before.keys() - now.keys():
+            self.freed_by.setdefault(key, sample.when if sample.after else None)
         self._before = now
         for key, entry in now.items():
             if key in self.rows:

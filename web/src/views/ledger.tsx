@@ -46,7 +46,7 @@ const freedText = (row: Row) => {
   const pass = row.freed_by === null ? undefined : passById.get(row.freed_by)
   // What lives elsewhere is not freed: the graph no longer refers to it.
   const gone = row.kind === 'saved' ? 'freed' : 'released'
-  return pass ? `${gone} by pass ${pass.number}` : gone
+  return pass ? `${gone} by pass ${pass.number}` : 'dropped'
 }
 
 const COLUMNS: Column[] = [
@@ -85,7 +85,7 @@ const COLUMNS: Column[] = [
   {
     id: 'iteration',
     label: 'Iteration',
-    wide: 6,
+    wide: 7.5,
     number: true,
     key: (row) => row.iteration?.[0] ?? -1,
     cell: (row) => iterationText(row.iteration) || <span class="muted">–</span>,
@@ -238,7 +238,7 @@ function Table() {
           </button>
         )}
         <p class="total" role="status">
-          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} {sampled ? 'in the passes that were looked at' : 'over the run'} · {bytes(alive)} alive at the end
+          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} {sampled ? 'in the passes that were looked at' : 'over the run'} · {bytes(alive)} alive {sampled ? 'when last looked at' : 'at the end'}
         </p>
       </div>
       {grouping === 'none' ? (
@@ -304,7 +304,8 @@ function Rows({ rows, sort, turn }: { rows: Row[]; sort: { id: string; down: boo
     event.preventDefault()
     go(jumps[event.key])
   }
-  const template = COLUMNS.map((column) => `minmax(${column.wide * 0.5}rem, ${column.wide}fr)`).join(' ')
+  // Paper does not scroll.
+  const template = COLUMNS.map((column) => `minmax(${printing.value ? 0 : column.wide * 0.5}rem, ${column.wide}fr)`).join(' ')
   return (
     <div
       class="table"

@@ -33,7 +33,7 @@ export function Story() {
     <div class="story">
       <Summary />
       {data.passes.length > 0 && data.notes.map((note, index) => (
-        <p key={index} class="note">
+        <p key={index} class="remark">
           <Prose text={note} />
         </p>
       ))}

@@ -8,6 +8,7 @@ neighbour, so that its own folder holds nothing that it did not write.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -19,6 +20,7 @@ import select
 import signal
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -57,10 +59,14 @@ def serve(kind: str) -> None:
         import transformers
 
         transformers.Trainer  # noqa: B018  # its modules are imported on first use
+    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]
+        # torch.library has thousands, each for a registration that ends with the process anyhow: 30 ms in every child.
+        finalizer.atexit = False
     # Ctrl-C is for whoever asks: they tell us to leave, and the running program goes with us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     gc.freeze()  # a child's collections need not walk over what is here already, nor copy its pages
+    _join_pages()
     out = os.fdopen(os.dup(1), "w")
     out.write("ready\n")
     out.flush()
@@ -77,6 +83,23 @@ def _modules() -> Iterator[str]:
         folders = [f"{folder}/{name}" for folder in secondpass.__path__]
         yield f"secondpass.{name}"
         yield from (m.name for m in pkgutil.walk_packages(folders, f"secondpass.{name}."))
+
+
+def _join_pages() -> None:
+    """Lets the kernel join what is in memory now into large pages: a fork of 250 MB in small ones takes 20 ms, of large ones 5.
+
+    Linux 6.1 can; elsewhere it is only slower.
+    """
+    huge, size, writable = (14, 25), 1 << 21, "rw-p"  # MADV_HUGEPAGE, MADV_COLLAPSE
+    with suppress(OSError, AttributeError):
+        advise = ctypes.CDLL(None).madvise
+        for line in Path("/proc/self/maps").read_text(encoding="ascii", errors="replace").splitlines():
+            addresses, access, *_, inode = line.split()[:5]
+            begin, end = (int(x, 16) for x in addresses.split("-"))
+            begin, end = -(-begin // size) * size, end // size * size
+            if access == writable and inode == "0" and begin < end:
+                for advice in huge:
+                    advise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), advice)
 
 
 _PATIENCE = 6

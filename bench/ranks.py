@@ -74,7 +74,7 @@ def rank_main(out: str) -> None:
             times = {}
             for way in order.sample(["plain", "watched"], 2):
                 if way == "watched":  # time while it is off does not count as the program's
-                    session.watcher.looks.began += time.perf_counter() - paused
+                    session.watcher.looks.time.skip(time.perf_counter() - paused)
                     session.start()
                 times[way] = train(steps)
                 if way == "watched":

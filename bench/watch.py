@@ -68,7 +68,7 @@ class Watched:
         self.paused = time.perf_counter()
 
     def __enter__(self) -> None:
-        self.session.watcher.looks.began += time.perf_counter() - self.paused
+        self.session.watcher.looks.time.skip(time.perf_counter() - self.paused)
         self.session.start()
 
     def __exit__(self, *rest: Any) -> None:

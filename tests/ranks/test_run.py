@@ -83,7 +83,7 @@ def test_torchs_own_launcher(tmp_path: Path) -> None:
     )  # fmt: skip
     assert text.count("SP103 carried-state: `h` carries the history") == 1
     assert "on all 2 ranks" in text
-    assert text.count("secondpass: SP103 carried-state, told by another rank") == 1
+    assert text.count("secondpass: SP103 carried-state, explained by another rank") == 1
     [finding] = json.loads(report.read_text(encoding="utf-8"))["findings"]
     assert finding["failed"]["line"] == line_of(program, "loss.backward()")
 

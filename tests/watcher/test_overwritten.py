@@ -72,6 +72,18 @@ def test_what_was_read_is_named(read, name) -> None:
     assert "SP505" in "".join(raised.value.__notes__)
 
 
+def test_a_gradient_is_no_output() -> None:
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with pytest.raises(RuntimeError), secondpass.watch(quiet=True) as session:
+        net(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        net.bias.grad = torch.ones(1).as_subclass(NAMES["Gone"])
+        torch.stack([net.bias.grad])  # as the engine does where it adds the next gradient
+    [finding] = session.findings
+    assert "A gradient that a compiled region has made" in finding.message
+
+
 def test_a_message_alone_is_no_name() -> None:
     with pytest.raises(RuntimeError), secondpass.watch(quiet=True) as session:
         raise RuntimeError(MESSAGE.format(file=__file__, line=1).replace("tensor output", "gradient tensor output"))

@@ -84,7 +84,7 @@ def diagnose(trace: Trace) -> list[Finding]:
 def _explain(trace: Trace, failure: Failure) -> Finding:
     name = failure.names[0] if failure.names else ""
     again = "the region has run again since, and its CUDA graph writes into the same memory in every run."
-    if "gradient tensor output" in failure.message:
+    if failure.leaf is not None or "gradient tensor output" in failure.message:
         message = f"A gradient that a compiled region has made is added to in a later pass: {again}"
         remedies = [
             remedy(

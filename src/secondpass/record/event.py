@@ -333,7 +333,7 @@ class Failure:
     saved: str | None = None
     """Which of the node's saved tensors was changed or missing (`self`, `weight`)."""
     leaf: int | None = None
-    """The parameter behind that saved tensor, where it is one."""
+    """The parameter behind that saved tensor, where it is one; the one whose gradient was overwritten."""
     names: tuple[str, ...] = ()
     """Names of the tensor behind that saved tensor when the pass failed; of an allocation that failed, of the modules in
     sight; of an output that was overwritten, its own."""

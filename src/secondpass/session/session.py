@@ -290,7 +290,7 @@ class Session:
         if each and (mine or ranks.others_failed()):
             self._renew(error, {note_of(f, {}): f for _, f in ranks.merge()})
         elif mine:
-            self._renew(error, {f"\nsecondpass: {f.code} {f.cause}, told by another rank": None for f in mine})
+            self._renew(error, {f"\nsecondpass: {f.code} {f.cause}, explained by another rank": None for f in mine})
         elif hasattr(error, "add_note"):
             for rank, first in ranks.others_failed()[:1]:
                 where = f" at {first.failed.where}" if first.failed is not None else ""

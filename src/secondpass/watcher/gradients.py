@@ -297,6 +297,10 @@ class Gradients:
         optimizers = [ref() for ref, book in list(self.by_identity.values()) if only is None or book is only]
         return [p for o in optimizers if o is not None for group in o.param_groups for p in group["params"]]
 
+    def filled(self) -> list[tuple[int, torch.Tensor]]:
+        """The gradients that the leaves of the optimizers have, by the leaves' numbers."""
+        return [(self._leaves.number(p), p.grad) for p in self._all() if p.grad is not None]
+
     def bare(self) -> set[int]:
         """The leaves of an optimizer that have had no gradient at two of its steps or more."""
         return {n for book in self.books() if book.looked > 1 for n in list(book.bare)}

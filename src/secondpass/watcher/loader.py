@@ -233,14 +233,14 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def tell_dynamo(self, module: ModuleType) -> None:
         """torch.compile steps over functions that it is told are for logging: a mark must not break a user's graph."""
-        from torch.torch_version import TorchVersion
-        from torch.version import __version__
+        from .version import torch_version
 
-        if TorchVersion(__version__) >= "2.13":
-            module.ignore_logging_functions.update(self.log.names.values())
+        ignored = getattr(module, "ignore_logging_functions", None)
+        # Versions before 2.13 that can be told (2.11 was seen) sort what they are told for a log of their own, and complain that
+        # functions cannot be sorted.
+        if ignored is not None and torch_version() >= (2, 13):
+            ignored.update(self.log.names.values())
         else:
-            # Before 2.10 there is no such set; with 2.11 torch.compile sorts it for its metrics, which functions do not
-            # bear: an error is logged at every compilation.
             from torch.compiler import is_dynamo_compiling
 
             self.log.hide_from_dynamo(is_dynamo_compiling)

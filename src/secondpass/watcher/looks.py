@@ -43,6 +43,11 @@ class LookTime:
         self._not_before: dict[float, float] = {}
         """By share: when it is worth asking again how long the program has worked."""
 
+    def skip(self, seconds: float) -> None:
+        """So much of the program's time was spent while nobody watched: it does not count."""
+        self._began += seconds
+        self._began_processor += seconds
+
     def within(self, share: float) -> bool:
         """Whether looking took no more than this share of the program's time: of the clock's where it has several threads, of
         its own where others have the processor (or it waits)."""

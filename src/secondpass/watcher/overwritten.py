@@ -37,6 +37,7 @@ def overwritten(watcher: Watcher, error: BaseException) -> Trace:
     last = max([*(p.when for p in trace.passes), *(s.when for s in trace.steps)], default=0)
     name = _name(error.__traceback__, frames[:1])
     made = _made_at(watcher, str(error))
+    gradients = () if name else (number for number, grad in watcher.gradients.filled() if _is_gone(grad))
     failure = Failure(
         when=last,
         kind="overwritten-output",
@@ -44,6 +45,7 @@ def overwritten(watcher: Watcher, error: BaseException) -> Trace:
         place=places[0] if places else None,
         stack=tuple(places),
         names=(name,) if name else (),
+        leaf=next(iter(gradients), None),
         made_at=made,
     )
     sources = dict(trace.sources)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -14,21 +16,56 @@ from pygls.lsp.server import LanguageServer
 from .. import __version__
 from ..causes import find
 from ..check import Settings, read
+from ..check.files.sources import cell_lines
 from ..record import Edit, Finding, Place, Remedy
 from ..remedies import attach
 
-__all__ = ["fix_all", "is_whole", "make_server"]
+__all__ = ["is_whole", "make_server"]
 
 _FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.secondpass"
 _PLACES = (("built", "built here"), ("freed", "freed or changed here"), ("used", "needed again here"))
 
 
+class _Read:
+    """A file that is open, or the cells of a notebook as one text: what was found in it, and where its lines are."""
+
+    def __init__(self, path: str, parts: list[tuple[str, str]]) -> None:
+        """`parts` are documents of the editor with their text: a file, or cells."""
+        self.path = path
+        self.findings: list[Finding] = []
+        self.texts = dict(parts)
+        self._uris = [uri for uri, _ in parts]
+        self._first: list[int] = []
+        lines: list[str] = []
+        for _, text in parts:
+            self._first.append(len(lines) + 1)
+            lines += text.split("\n") if len(parts) == 1 and path.endswith(".py") else cell_lines(text)
+        self.text = "\n".join(lines)
+
+    def holds(self, place: Place | Edit | None) -> bool:
+        return place is not None and Path(place.file).resolve() == Path(self.path).resolve()
+
+    def at(self, line: int) -> tuple[str, int]:
+        """The document that a line is in, and its number there."""
+        part = max(0, bisect_right(self._first, line) - 1)
+        return self._uris[part], line - self._first[part] + 1
+
+    def of(self, uri: str) -> list[tuple[Finding, int]]:
+        """The findings in one document, with their line there."""
+        found = [(f, self.at(f.failed.line)) for f in self.findings if f.failed is not None]
+        return [(f, line) for f, (where, line) in found if where == uri]
+
+
 class _Server(LanguageServer):
-    """Remembers the findings of every open file."""
+    """Remembers what was read, by each open document."""
 
     def __init__(self) -> None:
         super().__init__("secondpass", __version__)
-        self.findings: dict[str, list[Finding]] = {}
+        self.read: dict[str, _Read] = {}
+
+    def source(self, uri: str) -> str:
+        text: str = self.workspace.get_text_document(uri).source
+        return text
 
 
 def make_server() -> LanguageServer:
@@ -49,46 +86,62 @@ def make_server() -> LanguageServer:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
-        server.findings.pop(params.text_document.uri, None)
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
+        _forget(server, [params.text_document.uri])
+
+    cells = lsp.NotebookDocumentFilterWithCells(cells=[lsp.NotebookCellLanguage(language="python")])
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN, lsp.NotebookDocumentSyncOptions(notebook_selector=[cells]))
+    def notebook_opened(params: lsp.DidOpenNotebookDocumentParams) -> None:
+        _check_notebook(server, params.notebook_document.uri)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def notebook_changed(params: lsp.DidChangeNotebookDocumentParams) -> None:
+        _check_notebook(server, params.notebook_document.uri)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def notebook_closed(params: lsp.DidCloseNotebookDocumentParams) -> None:
+        _forget(server, [cell.uri for cell in params.cell_text_documents])
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.SourceFixAll]),
     )
     def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        lines = range(params.range.start.line, params.range.end.line + 1)
-        found = server.findings.get(params.text_document.uri, [])
+        uri = params.text_document.uri
+        known = server.read.get(uri)
+        if known is None:
+            return []
         if params.context.only:
             if any(str(_FIX_ALL).startswith(_kind(only)) for only in params.context.only):
-                return fix_all(found)
+                return _fix_all(server, known)
             if not any(_kind(only) == "quickfix" for only in params.context.only):
                 return []
-        return [a for f in found if f.failed is not None and f.failed.line - 1 in lines for a in _actions(server, f)]
+        lines = range(params.range.start.line, params.range.end.line + 1)
+        return [a for f, line in known.of(uri) if line - 1 in lines for a in _actions(server, known, f)]
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(params: lsp.HoverParams) -> lsp.Hover | None:
-        for finding in server.findings.get(params.text_document.uri, []):
-            if finding.failed is not None and finding.failed.line - 1 == params.position.line:
-                return _hover(finding)
-        return None
+        uri = params.text_document.uri
+        here = server.read[uri].of(uri) if uri in server.read else []
+        return next((_hover(f) for f, line in here if line - 1 == params.position.line), None)
 
     return server
 
 
-def fix_all(findings: list[Finding]) -> list[lsp.CodeAction]:
+def _fix_all(server: _Server, known: _Read) -> list[lsp.CodeAction]:
     """The safe edits of all findings as one action; of two that touch the same lines, the first."""
     changes: dict[str, Any] = {}
     taken: set[tuple[str, int]] = set()
-    for finding in findings:
+    for finding in known.findings:
         remedy = next((r for r in finding.remedies if r.edits and r.safe), None)
-        if remedy is None:
+        made = _changes(server, known, remedy) if remedy is not None else None
+        if remedy is None or made is None:
             continue
         lines = {(e.file, n) for e in remedy.edits for n in range(e.line, e.line + max(1, len(e.old.split("\n"))))}
         if lines & taken:
             continue
         taken |= lines
-        for uri, edits in _changes(remedy).items():
+        for uri, edits in made.items():
             changes.setdefault(uri, []).extend(edits)
     if not changes:
         return []
@@ -117,72 +170,106 @@ def _path(uri: str) -> str:
 
 
 def _check(server: _Server, uri: str) -> None:
-    path = _path(uri)
-    document = server.workspace.get_text_document(uri)
-    text = document.source
-    if uri in server.findings and not is_whole(text):
+    _publish(server, _Read(_path(uri), [(uri, server.source(uri))]), [uri])
+
+
+def _check_notebook(server: _Server, uri: str) -> None:
+    notebook = server.workspace.get_notebook_document(notebook_uri=uri)
+    if notebook is not None:
+        cells = [cell.document for cell in notebook.cells if cell.kind == lsp.NotebookCellKind.Code]
+        # As a file of Python beside it, which is not there: the notebook on the disk may be older.
+        _publish(server, _Read(_path(uri) + ".py", [(cell, server.source(cell)) for cell in cells]), cells)
+
+
+def _publish(server: _Server, new: _Read, uris: list[str]) -> None:
+    if any(uri in server.read for uri in uris) and not is_whole(new.text):
         return
-    report = read([path], Settings(jobs=1), texts={path: text})
-    found = []
-    for finding in report.findings:
-        if finding.failed is not None and Path(finding.failed.file).resolve() == Path(path).resolve():
-            found.append(attach(finding, sources={finding.failed.file: text}))
-    server.findings[uri] = found
-    diagnostics = [_diagnostic(f, text) for f in found]
-    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
+    for finding in read([new.path], Settings(jobs=1), texts={new.path: new.text}).findings:
+        if finding.failed is not None and new.holds(finding.failed):
+            new.findings.append(attach(finding, sources={finding.failed.file: new.text}))
+    for uri in uris:
+        server.read[uri] = new
+        found = [_diagnostic(new, f) for f, _ in new.of(uri)]
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
 
 
-def _range(line: int, text: str) -> lsp.Range:
-    rows = text.split("\n")
-    row = rows[line - 1].rstrip("\r") if 0 < line <= len(rows) else ""
+def _forget(server: _Server, uris: Iterable[str]) -> None:
+    for uri in uris:
+        server.read.pop(uri, None)
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+
+def _location(known: _Read, place: Place) -> lsp.Location:
+    uri, line = known.at(place.line) if known.holds(place) else (Path(place.file).resolve().as_uri(), place.line)
+    rows = known.text.split("\n")
+    row = rows[place.line - 1].rstrip("\r") if known.holds(place) and 0 < place.line <= len(rows) else ""
     start = len(row) - len(row.lstrip())
-    return lsp.Range(lsp.Position(line - 1, start), lsp.Position(line - 1, len(row)))
+    return lsp.Location(uri, lsp.Range(lsp.Position(line - 1, start), lsp.Position(line - 1, len(row))))
 
 
-def _diagnostic(finding: Finding, text: str) -> lsp.Diagnostic:
+def _diagnostic(known: _Read, finding: Finding) -> lsp.Diagnostic:
     assert finding.failed is not None
     error = finding.severity == "error"
     return lsp.Diagnostic(
-        range=_range(finding.failed.line, text),
+        range=_location(known, finding.failed).range,
         message=finding.message,
         severity=lsp.DiagnosticSeverity.Error if error else lsp.DiagnosticSeverity.Warning,
         code=finding.code,
         source="secondpass",
         related_information=[
-            lsp.DiagnosticRelatedInformation(_location(place, text), label)
+            lsp.DiagnosticRelatedInformation(_location(known, place), label)
             for name, label in _PLACES
             if (place := getattr(finding, name)) is not None
         ],
     )
 
 
-def _location(place: Place, text: str) -> lsp.Location:
-    return lsp.Location(Path(place.file).resolve().as_uri(), _range(place.line, text))
-
-
-def _actions(server: _Server, finding: Finding) -> list[lsp.CodeAction]:
+def _actions(server: _Server, known: _Read, finding: Finding) -> list[lsp.CodeAction]:
+    possible = [
+        (r, changes) for r in finding.remedies if r.edits and (changes := _changes(server, known, r)) is not None
+    ]
     return [
         lsp.CodeAction(
             title=f"{finding.code}: {remedy.title}",
             kind=lsp.CodeActionKind.QuickFix,
             is_preferred=number == 0 and remedy.safe,
-            edit=lsp.WorkspaceEdit(changes=_changes(remedy)),
+            edit=lsp.WorkspaceEdit(changes=changes),
         )
-        for number, remedy in enumerate(r for r in finding.remedies if r.edits)
+        for number, (remedy, changes) in enumerate(possible)
     ]
 
 
-def _changes(remedy: Remedy) -> dict[str, Any]:
+def _changes(server: _Server, known: _Read, remedy: Remedy) -> dict[str, Any] | None:
+    """The edits of a remedy by document; None where the lines that it was made for are there no more."""
     changes: dict[str, list[lsp.TextEdit]] = {}
     for edit in remedy.edits:
-        changes.setdefault(Path(edit.file).resolve().as_uri(), []).append(_edit(edit))
+        made = _edit(server, known, edit)
+        if made is None:
+            return None
+        changes.setdefault(made[0], []).append(made[1])
     return changes
 
 
-def _edit(edit: Edit) -> lsp.TextEdit:
-    count = len(edit.old.split("\n")) if edit.old else 0
-    span = lsp.Range(lsp.Position(edit.line - 1, 0), lsp.Position(edit.line - 1 + count, 0))
-    return lsp.TextEdit(span, edit.new + "\n" if edit.new else "")
+def _edit(server: _Server, known: _Read, edit: Edit) -> tuple[str, lsp.TextEdit] | None:
+    old = edit.old.split("\n") if edit.old else []
+    new = edit.new + "\n" if edit.new else ""
+    if not known.holds(edit):
+        start = lsp.Position(edit.line - 1, 0)
+        return Path(edit.file).resolve().as_uri(), lsp.TextEdit(
+            lsp.Range(start, lsp.Position(edit.line - 1 + len(old), 0)), new
+        )
+    # What is put in stands behind the line above it: at the end of a cell, that is not the next one.
+    uri, line = known.at(edit.line if old or edit.line == 1 else edit.line - 1)
+    first = line - 1 if old or edit.line == 1 else line
+    rows = [row.rstrip("\r") for row in known.texts[uri].split("\n")]
+    if server.source(uri) != known.texts[uri] or rows[first : first + len(old)] != old:
+        return None
+    start, end = lsp.Position(first, 0), lsp.Position(first + len(old), 0)
+    if first + len(old) >= len(rows):  # the last line has no end
+        last = len(rows) - 1
+        end = lsp.Position(last, len(rows[last]))
+        start, new = (start, edit.new) if old else (end, f"\n{edit.new}")
+    return uri, lsp.TextEdit(lsp.Range(start, end), new)
 
 
 def _hover(finding: Finding) -> lsp.Hover:

@@ -93,13 +93,14 @@ def _notebook(raw: bytes) -> Source:
     marks: list[tuple[int, int, int]] = []
     for number, cell in code:
         marks.append((len(lines) + 1, number, 1))
-        lines.extend(_cell(cell.get("source", "")))
+        lines.extend(cell_lines(cell.get("source", "")))
     made = parse("\n".join(lines) + "\n")
     made.cells = marks
     return made
 
 
-def _cell(source: Any) -> list[str]:
+def cell_lines(source: Any) -> list[str]:
+    """The lines of a notebook's cell as Python: magics are not."""
     text = source if isinstance(source, str) else "".join(s for s in source if isinstance(s, str))
     lines = text.replace("\r\n", "\n").split("\n")
     if lines and lines[0].startswith("%%") and not _PYTHON.match(lines[0]):

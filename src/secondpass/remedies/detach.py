@@ -66,9 +66,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         order = (stored, behind, used, crossing)
     elif finding.cause == "stored-history":
         order = (stored, _put_away(finding, project), used, *(() if _is_data(finding) else (behind, crossing)))
-    elif finding.cause in {"hoisted-forward", "graph-leak"}:
-        early = seen(finding, project, before=True)
-        order = (stored, used) if finding.cause == "graph-leak" else (stored, used, early, behind, crossing)
+    elif finding.cause == "graph-leak":
+        order = (stored, used)
+    elif finding.cause == "out-of-memory":
+        order = (stored, behind)
+    elif finding.cause == "hoisted-forward":
+        order = (stored, used, seen(finding, project, before=True), behind, crossing)
     else:
         order = (behind, crossing, used, stored)
     for ways in order:

@@ -83,6 +83,7 @@ from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
 from ._finding import quoted, remedy, warning
 from .facts.lines import sources_of
+from .facts.names import as_written
 from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
 from .lost_history import is_silent
 
@@ -278,7 +279,7 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
             # As an advantage takes a value: the loss that trains it is another one.
             finding = _branch(branches, owner, name, shown, inside, compared=True)
         if cut is not None and finding is None:
-            finding = _cut(owner, name, shown, cut, branches.unused(name, inside))
+            finding = _cut(trace, owner, name, shown, cut, branches.unused(name, inside))
         # Otherwise it is never run, or cut where the source does not show it: it may be meant so.
         if finding is not None and not any(f.failed == finding.failed for f in found):
             found.append(finding)
@@ -297,6 +298,14 @@ def _is_below(leaf: str, name: str) -> bool:
     return leaf == name or leaf.startswith(name + ".")
 
 
+def _as_written(trace: Trace, name: str) -> str:
+    """`net.1.gate` is no name in Python: what the class of `net[1]` calls it."""
+    outer, _, own = name.rpartition(".")
+    if not own.isdigit() and any(part.isdigit() for part in outer.split(".")):
+        return as_written(trace, name, ())
+    return name
+
+
 def _left_out(lost: Unused | None) -> str:
     """A loss that would reach it, and that no pass takes."""
     return f" (`{lost.name}` would, and no backward goes through it)" if lost is not None and lost.name else ""
@@ -307,7 +316,7 @@ def _in_forward(owner: Owner, name: str, shown: str, why: str) -> str:
     return f"`{shown}` is in {made} and {runs} in the forward, but never gets a gradient: {why}."
 
 
-def _cut(owner: Owner, name: str, shown: str, cut: CutOff, lost: Unused | None) -> Finding:
+def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: Unused | None) -> Finding:
     """:param lost: a loss that is computed with it and that no pass takes: then the cut may be meant"""
     if shown != name:
         how = "that is where gradients are switched off" if cut.kind == "no_grad" else "its history is cut off there"
@@ -323,7 +332,7 @@ def _cut(owner: Owner, name: str, shown: str, cut: CutOff, lost: Unused | None) 
             place=cut.place,
         )
     ]
-    carrier = Carrier(shown, "attribute")
+    carrier = Carrier(_as_written(trace, shown), "attribute")
     finding = warning(
         CODE,
         "unreached-parameter",
@@ -378,7 +387,7 @@ def _branch(
         message,
         place,
         remedies,
-        carrier=Carrier(shown, "attribute"),
+        carrier=Carrier(_as_written(branches.trace, shown), "attribute"),
         branch=found.name,
         forgotten=True,
     )

@@ -549,7 +549,8 @@ def _hands_back(value: ast.expr, operand: ast.expr) -> bool:
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _PASSED_ON:
             value = value.func.value
         else:
-            return False
+            both = (value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+            return any(_hands_back(one, operand) for one in both)
     return True
 
 

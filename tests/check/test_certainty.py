@@ -321,7 +321,7 @@ def test_answers_do_not_hang_on_where_objects_lie_in_memory() -> None:
     def asked(policy: str) -> list[tuple[str, bool]]:
         project = Project(Path(), None, {"program.py": HEAD + textwrap.dedent(OPEN)})
         project.add("program.py")
-        m = TorchMachine(project, Policy(policy), 1e9)
+        m = TorchMachine(project, Policy(policy))
         as_program("program.py")(m)
         return [(repr(key), answer) for key, answer in m.policy.answers.items()]
 

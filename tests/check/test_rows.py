@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def said(expression: str) -> dict[str, Any] | None:
     """What `check` says; None where it is silent."""
     project = Project(Path(), None, {"program.py": HEAD + f"out = {expression}"})
     project.add("program.py")
-    m = TorchMachine(project, Policy("no"), time.process_time() + 60)
+    m = TorchMachine(project, Policy("no"))
     as_program("program.py")(m)
     names = m.modules["program.py"].globals
     out = names["out"]

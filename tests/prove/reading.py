@@ -7,7 +7,6 @@ have history, which nodes are freed, which leaves have a gradient.
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,7 +149,7 @@ def read(lines: list[str]) -> tuple[TorchMachine, int]:
     text = HEAD + "".join(f"try:\n    {line}\nexcept Exception:\n    pass\n" for line in lines)
     project = Project(Path(), None, {_FILE: text})
     project.add(_FILE)
-    m = TorchMachine(project, Policy("no"), time.process_time() + 60)
+    m = TorchMachine(project, Policy("no"))
     as_program(_FILE)(m)
     return m, HEAD.count("\n") + 2
 

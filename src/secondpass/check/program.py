@@ -13,7 +13,6 @@ NOTE [ When a finding is certain ]
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
@@ -23,7 +22,7 @@ from ..causes import diagnose
 from ..record import Finding, Place
 from .files.project import Project
 from .interpreter.branch_decisions import POLICIES, Answers, Onward, Policy, Site, Ways
-from .interpreter.machine import Exhausted, Machine, Raised
+from .interpreter.machine import Budget, Exhausted, Machine, Raised
 from .interpreter.nodes import Refused
 from .interpreter.unfinished_loops import may_change
 from .report.trace import trace
@@ -78,9 +77,9 @@ _TURNS = 6
 """How many answers are turned round that made a program raise an exception of its own."""
 
 
-def _walk(project: Project, start: Start, policy: Policy, deadline: float) -> tuple[Machine, bool, bool, bool]:
+def _walk(project: Project, start: Start, policy: Policy, budget: Budget) -> tuple[Machine, bool, bool, bool]:
     """Reads once: the machine, whether nothing was refused, whether it came to an end, whether an exception was it."""
-    m = TorchMachine(project, policy, deadline)
+    m = TorchMachine(project, policy, budget)
     try:
         start(m)
     except Refused:
@@ -93,10 +92,10 @@ def _walk(project: Project, start: Start, policy: Policy, deadline: float) -> tu
     return m, True, True, False
 
 
-def _once(project: Project, start: Start, policy: str, deadline: float, onward: Onward | None = None) -> Reading:
+def _once(project: Project, start: Start, policy: str, budget: Budget, onward: Onward | None = None) -> Reading:
     given: dict[int, bool] | None = {}
     for _ in range(_TURNS):
-        m, ended, whole, raised = _walk(project, start, Policy(policy, given, onward), deadline)
+        m, ended, whole, raised = _walk(project, start, Policy(policy, given, onward), budget)
         given = m.policy.turned() if raised else None
         if given is None:
             break
@@ -128,23 +127,22 @@ def _once(project: Project, start: Start, policy: str, deadline: float, onward: 
 
 
 def read_program(
-    project: Project, start: Start, limit: float
+    project: Project, start: Start, budget: Budget
 ) -> tuple[tuple[Finding, ...], set[tuple[str, int]], set[str]]:
     """The findings that are certain, the functions that were entered, and the files that were looked into."""
-    deadline = time.process_time() + limit
     readings: list[Reading] = []
     for policy in POLICIES:
         if readings and not readings[0].asked:
             break
         if len(readings) == 2 and not any(r.findings for r in readings):
             break
-        readings.append(_once(project, start, policy, deadline))
+        readings.append(_once(project, start, policy, budget))
     certain = _certain(readings)
     for _ in range(_ONWARD):
         onward = _onward(readings, certain)
         if onward is None:
             break
-        readings.append(_once(project, start, onward[0].policy, deadline, onward[1]))
+        readings.append(_once(project, start, onward[0].policy, budget, onward[1]))
         certain = _certain(readings)
     called = set().union(*(r.called for r in readings))
     return tuple(_qualified(*found) for found in certain.values()), called, set().union(*(r.files for r in readings))

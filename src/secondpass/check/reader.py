@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Iterable
 from typing import Any
 
 from .entries import acts, as_function, as_program, uncalled
 from .files.project import Project
+from .interpreter.machine import Budget
 from .limits import Overtime, sweep, unswept, within
 from .program import read_program
 from .report.outcome import Called, Outcome
 
 __all__ = ["read_functions", "read_programs", "ready"]
+
+STEPS = 300_000
+"""What the readings of one file may take: about five seconds where nothing else runs."""
 
 
 def ready() -> None:
@@ -24,7 +27,10 @@ def ready() -> None:
 
 
 def read_programs(project: Project, names: Iterable[str], limit: float) -> dict[str, Outcome]:
-    """Reads files as programs, `limit` seconds of CPU each; findings may lie in any file that they import."""
+    """Reads files as programs; findings may lie in any file that they import.
+
+    `limit`: seconds of CPU after which one is given up that hangs. How far reading goes is counted in steps.
+    """
     with unswept():
         return {name: _program(project, name, limit) for name in names}
 
@@ -35,7 +41,7 @@ def _program(project: Project, name: str, limit: float) -> Outcome:
     source = project.source(name)
     outcome.look(name, source)
     if source is not None and source.tree is not None and acts(project, name, source.tree):
-        _read(project, outcome, name, as_program(name), limit)
+        _read(project, outcome, name, as_program(name), Budget(STEPS), limit)
     return outcome
 
 
@@ -54,24 +60,23 @@ def _functions(project: Project, name: str, lines: set[int], limit: float) -> Ou
     source = project.source(name)
     outcome.look(name, source)
     tree = project.tree(name)
-    deadline = time.process_time() + limit
+    budget = Budget(STEPS)
     for cls, function, node in uncalled(project, tree, lines) if tree is not None else ():
         if (name, node.lineno) in outcome.called:
             continue
-        left = deadline - time.process_time()
-        if left <= 0:
-            outcome.notes.append(f"{name}: took longer than {limit:g} s, not read to its end")
+        if budget.left < 0:
+            outcome.notes.append(f"{name}: more than {STEPS:,} steps, not read to its end")
             break
-        _read(project, outcome, name, as_function(name, _module_name(name), cls, function), left)
+        _read(project, outcome, name, as_function(name, _module_name(name), cls, function), budget, limit)
     return outcome
 
 
-def _read(project: Project, outcome: Outcome, name: str, start: Any, limit: float) -> None:
+def _read(project: Project, outcome: Outcome, name: str, start: Any, budget: Budget, limit: float) -> None:
     try:
-        with within(2 * limit):
-            findings, called, files = read_program(project, start, limit)
+        with within(8 * limit):
+            findings, called, files = read_program(project, start, budget)
     except Overtime:
-        outcome.notes.append(f"{name}: took longer than {2 * limit:g} s, not read to its end")
+        outcome.notes.append(f"{name}: took longer than {8 * limit:g} s, not read to its end")
         return
     except Exception as error:  # a fault of ours must not cost the user the other files
         if os.environ.get("SECONDPASS_DEBUG"):

@@ -11,7 +11,7 @@ from ..record import Finding
 __all__ = ["Settings"]
 
 LIMIT = 5.0
-"""Seconds of CPU for one file."""
+"""Seconds of CPU that one file should take at most; one that takes many times as long hangs, and is given up."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from .graph import Engine
 from .nodes import GraphNode
 from .values import Class, Dict, External, Function, List, Module, Object, Stream, Tensor, Unknown, length
 
-__all__ = ["Costly", "Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
+__all__ = ["Budget", "Costly", "Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
 
 
 class Exhausted(Exception):
@@ -27,6 +26,16 @@ class Exhausted(Exception):
 
 class Costly(Exception):
     """What is read within a limit of its own took too many steps: see `Machine.within`."""
+
+
+class Budget:
+    """The steps that all readings of one file may take together. Steps, not seconds: what is found must not depend on how
+    fast a machine is, or on what else it does."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
 
 
 class Raised(Exception):
@@ -123,11 +132,11 @@ class Machine(ABC):
     """How many times as far a reading goes that has made a pass."""
     DEPTH = 60
 
-    def __init__(self, project: Project, policy: Policy, deadline: float) -> None:
+    def __init__(self, project: Project, policy: Policy, budget: Budget | None = None) -> None:
         Unknown.reset()  # the same program must always be read the same way
         self.project = project
         self.policy = policy
-        self.deadline = deadline
+        self.budget = budget or Budget(sys.maxsize)
         self.engine = Engine()
         self.frames: list[Frame] = []
         self.modules: dict[str, Module] = {}
@@ -227,7 +236,8 @@ class Machine(ABC):
             raise Exhausted
         if self.steps > self.limit:
             raise Costly
-        if not self.steps & 255 and time.process_time() > self.deadline:
+        self.budget.left -= amount
+        if self.budget.left < 0:
             raise Exhausted
 
     def within(self, steps: int, act: Callable[[], Any]) -> Any:

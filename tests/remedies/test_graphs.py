@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from secondpass.record import Carrier, Finding, Place, Remedy
-from secondpass.remedies.prove.graphs import missing, same_values
+from secondpass.remedies.prove.graphs import UNUSED, missing, same_values
 from secondpass.remedies.prove.judge import judge
 from secondpass.remedies.prove.run import Run
 
@@ -139,3 +140,61 @@ def test_a_pass_goes_only_if_every_step_still_has_a_gradient(had: list[list[int]
     steps = [{"what": "step", "optimizer": 0, "had": one} for one in had]
     after = Run("ended", lines=tuple(line for step in steps for line in (first, step)))
     assert judge(given, Remedy("other", ""), before, after).proof.status == status
+
+
+def twice(**facts: Any) -> Finding:
+    made = finding("repeated-backward")
+    made.facts.update({"moves": True, "adds": True, **facts})
+    return made
+
+
+def test_a_second_forward_behind_a_step_is_refuted_where_another_pass_adds_to_its_gradient() -> None:
+    def run(*rest: dict[str, Any], outcome: str = "ended") -> Run:
+        return a_run(
+            a_pass(ONE, number=1, clean=[0]), a_step(0), a_pass(ONE, number=2, clean=[0]), *rest, outcome=outcome
+        )
+
+    again = Remedy("recompute", "")
+    before = run(outcome="failed")
+    stepped = run(a_step(0), a_pass(ONE, number=3, clean=[0]), a_step(0))
+    mixed = run(a_pass(ONE, number=3, clean=[]), a_step(0))
+    wiped = run(a_pass(ONE, number=3, clean=[0]), a_step(0))
+    assert missing(twice(), again, before, stepped, failed=True) == ""
+    assert "the next loss" in missing(twice(), again, before, mixed, failed=True)
+    assert missing(twice(), again, before, wiped, failed=True) == UNUSED
+
+
+def test_a_moved_clearing_lets_an_earlier_gradient_into_the_step() -> None:
+    """`a.backward(); first.step(); second.zero_grad(); b.backward()`: the second optimizer never applied the gradient of a."""
+    both = {"0": {"Mm": 1}, "1": {"Mm": 2}}
+    error = finding("step-between")
+    before = a_run(
+        a_pass(both, number=1, clean=[0, 1]), a_step(0), a_pass({"1": {"Mm": 2}}, number=2, clean=[1]), outcome="failed"
+    )
+    after = a_run(
+        a_pass(both, number=1, clean=[0, 1]), a_pass({"1": {"Mm": 2}}, number=2, clean=[]), a_step(0), a_step(1)
+    )
+    right = a_run(
+        a_pass({"0": {"Mm": 1}}, number=1, clean=[0, 1]),
+        a_pass({"1": {"Mm": 2}}, number=2, clean=[1]),
+        a_step(0),
+        a_step(1),
+    )
+    moved = Remedy("reorder", "")
+    found = judge(error, moved, Run("failed", 1, (error,), before.lines), after)
+    assert (found.proof.status, "had been cleared" in found.proof.detail) == ("refuted", True)
+    found = judge(error, moved, Run("failed", 1, (error,), before.lines), right)
+    assert "had been cleared" not in found.proof.detail
+
+
+def test_where_nothing_failed_every_optimizer_keeps_the_gradients_of_its_first_step() -> None:
+    warning = replace(finding("step-between"), severity="warning")
+
+    def run(second: float, *order: int) -> Run:
+        steps = [{**a_step(o), "had": [0], "sums": [(1.0, second)[o]], "shared": []} for o in order]
+        return a_run(a_pass({"0": {"Mm": 1}}), a_pass({"1": {"Mm": 1}}), *steps)
+
+    before = replace(run(2.0, 0, 1), findings=(warning,))
+    moved = Remedy("reorder", "")
+    assert judge(warning, moved, before, run(2.0, 1, 0)).proven
+    assert "other gradients" in judge(warning, moved, before, run(5.0, 1, 0)).proof.detail

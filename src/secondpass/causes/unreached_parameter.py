@@ -81,7 +81,7 @@ from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
-from ._finding import quoted, remedy, warning
+from ._finding import place_of, quoted, remedy, warning
 from .facts.lines import sources_of
 from .facts.names import as_written
 from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
@@ -342,6 +342,7 @@ def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: U
         carrier=carrier,
         cut=cut.kind,
         forgotten=lost is not None,
+        made=place_of(owner.place),
     )
     return replace(finding, built=cut.place)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding, Remedy
+from ..record import Finding, Place, Remedy
 from .edit.patch import Patch
 from .edit.source import Source, Span, walk
 from .find.flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
@@ -26,6 +26,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     """The cut at the known place, then those of the functions on the way to the loss."""
     if finding.cause == "unreached-parameter" and finding.facts.get("forgotten"):
         return  # no loss uses the branch: which one was to use it, and how, nobody can know; what else is cut may be meant
+    if finding.cause == "unreached-parameter" and _may_be_frozen(finding, project):
+        return
     places = [p for p in (remedy.place, finding.built, finding.used, finding.failed) if p]
     if finding.facts.get("cut") == "frozen":
         yield from _aliased(project)
@@ -55,6 +57,26 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     for source, function in functions:
         for statement in simple(source.body(function)):
             yield from _at(source, statement)
+
+
+def _may_be_frozen(finding: Finding, project: Project) -> bool:
+    """Whether a part of a network may be left as it is on purpose: the cut is a `detach` or a `no_grad`, and the optimizer was
+    given the whole network, `Adam(model.parameters())`. Nothing in the program then tells an encoder that was cut off by accident
+    from one whose features are only read. Whoever names the part, or picks parameters, means them to be trained."""
+    made = finding.facts.get("made")
+    if "made" not in finding.facts or finding.facts.get("cut") not in {"detach", "no_grad"}:
+        return False
+    here = project.at(Place(**made)) if made else None
+    name = finding.carrier.name if finding.carrier else ""
+    for call in calls(here[1]) if here else ():
+        first = call.args[0].value if call.args else None
+        if not isinstance(first, cst.Call) or not isinstance(first.func, cst.Attribute) or first.args:
+            continue
+        if first.func.attr.value == "parameters":
+            given = (dotted(first.func.value) or "").rpartition(".")[2]
+            return given not in name.split(".") or name.split(".")[0] == given != name
+        return False
+    return here is None
 
 
 def _in_torch(source: Source, function: cst.FunctionDef) -> Iterator[Way]:

@@ -15,7 +15,7 @@ from .edit.source import Source, walk
 from .find.flow import history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .proposal import Way
-from .rewrite.accumulator import restarted
+from .rewrite.accumulator import averaged, restarted
 from .rewrite.arguments import pass_calls
 from .rewrite.emptied import emptied
 
@@ -32,7 +32,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause in {"accumulated-loss", "carried-state"} and name:
         for patch, title in restarted(finding, name, project):
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
-        if finding.cause == "accumulated-loss":
+        if finding.cause == "accumulated-loss" and not averaged(finding):
             yield from _value_only(finding, project)
     elif finding.cause == "stored-history" and name:
         yield from emptied(finding, name, project)
@@ -95,6 +95,11 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
         return
     if not _is_alone(statement):
         return
+    if finding.facts.get("moves"):
+        # Behind a step, and no step uses it: see `prove.rounds`. Who looks at gradients may want to see this one.
+        if not finding.facts.get("looping") and not project.reads_gradients:
+            yield _without(source, statement, safe=False)
+        return
     observed = finding.facts.get("adds") and finding.facts.get("moves") is False
     for where, scope in () if observed else project.scopes(finding.failed):
         first = project.sites(where, scope, finding.freed)
@@ -109,13 +114,17 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
             ):
                 return
             break
+    yield _without(source, statement, safe=True)
+
+
+def _without(source: Source, statement: cst.BaseStatement, *, safe: bool) -> Way:
+    """The program without a second pass."""
+    why = "the first pass has already put the gradient of this root in place"
     way = Way(
-        title="Remove the second pass",
-        safe=True,
-        why="the first pass has already put the gradient of this root in place",
+        title="Remove the second pass", safe=safe, why=why if safe else "no step uses the gradient that it leaves"
     )
     way.patch.delete(source, statement)
-    yield way
+    return way
 
 
 def _is_alone(statement: cst.BaseStatement) -> bool:

@@ -15,6 +15,7 @@ from ..record import Edit, Finding, Remedy
 from .edit.patch import diff_of, edits_of
 from .find.project import Project
 from .proposal import Way
+from .rewrite.accumulator import averaged
 from .rewrite.cached import uncached
 
 __all__ = ["attach", "candidates"]
@@ -52,12 +53,14 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         # A cache is no state: what it holds depends on parameters, and to detach it would freeze it.
         if any(True for _ in uncached(finding, finding.carrier.name, project)):
             asked.insert(0, Remedy("recompute", "Recompute", target=finding.carrier.name, place=place))
-    if finding.cause == "accumulated-loss" and finding.carrier and finding.carrier.name.startswith("self."):
+    if finding.cause == "accumulated-loss" and _of_self(finding) and not averaged(finding):
         # Nobody wants the sum over all time of what a network computes; to cut it off would be to train without it.
         asked = [r for r in asked if r.kind == "other"] + [r for r in asked if r.kind != "other"]
         if "other" not in kinds:
             kinds.append("other")
-            asked.insert(0, Remedy("other", "Start anew", target=finding.carrier.name, place=place))
+            asked.insert(
+                0, Remedy("other", "Start anew", target=finding.carrier.name if finding.carrier else "", place=place)
+            )
     if finding.cause in {"step-between", "crossed-networks"} and "inputs" not in kinds:
         # Before all that changes values; behind a detach, which says the same in fewer words.
         at = 0 if not kinds or kinds[0] != "detach" else 1
@@ -68,6 +71,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
             kinds.index("recompute") if "recompute" in kinds else 0,
             Remedy("retain-graph", "Keep the graph", place=place),
         )
+    if finding.cause == "repeated-backward" and finding.facts.get("moves") and "other" not in kinds:
+        asked.append(Remedy("other", "Remove the second pass", place=place))
     known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:
@@ -86,6 +91,10 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     # Many forms of one kind must not keep the other kinds from being tried.
     rank = {id(r): sum(o.kind == r.kind for o in out[:i]) >= _FORMS for i, r in enumerate(out)}
     return tuple(sorted(out, key=lambda r: rank[id(r)]))
+
+
+def _of_self(finding: Finding) -> bool:
+    return finding.carrier is not None and finding.carrier.name.startswith("self.")
 
 
 def _ways(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Remedy]:

@@ -19,6 +19,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     name = remedy.target or (finding.carrier.name if finding.carrier else "")
     if finding.cause == "repeated-backward" and _not_meant(finding):
         return
+    if finding.cause == "step-between" and finding.severity == "warning":
+        return  # nothing failed: all may be meant to move at once, each by the gradient at the old values
     if finding.cause == "stale-gradient":
         yield from repeated.per_step(finding, project)
         return

@@ -23,8 +23,13 @@ def mutants(host: Host) -> Iterator[Change]:
         if look is not None and root.isidentifier():
             sent = f"{line('failed')}{tagged(root)}.backward()"
             edits = (host.before(statement, look.replace("retain_graph=True, ", "")), host.replace(call, sent))
+            kept = (host.before(statement, look),)  # hooks of the program see this pass as well
             yield Change(
-                where(host, call), edits, remedy=("retain-graph", "reorder", "recompute", "other"), carrier=(root,)
+                where(host, call),
+                edits,
+                remedy=("retain-graph", "reorder", "recompute", "other"),
+                carrier=(root,),
+                references=(kept,),
             )
 
 

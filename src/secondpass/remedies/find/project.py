@@ -128,6 +128,13 @@ class Project(Places):
                     found |= names_read(loop.iter)
         return found
 
+    @cached_property
+    def reads_gradients(self) -> bool:
+        """Whether the program asks for `.grad` anywhere."""
+        return any(
+            isinstance(n, cst.Attribute) and n.attr.value == "grad" for s in self.sources for n in walk(s.module)
+        )
+
     def is_module(self, name: str) -> bool:
         return self.once(("module", name), lambda: self._find_module(name))
 

@@ -28,8 +28,9 @@ from typing import Any
 from ...record import Finding, Remedy
 from .run import Run
 
-__all__ = ["KEEPS_EVENTS", "missing", "same_values"]
+__all__ = ["KEEPS_EVENTS", "UNUSED", "missing", "same_values"]
 
+UNUSED = "no step uses the gradient of the second pass: which one is to be looked at cannot be told"
 KEEPS_EVENTS = {
     "add-zero-grad", "clone", "create-graph", "detach", "drop-retain", "inputs", "item", "keep-history", "retain-graph",
 }  # fmt: skip
@@ -206,7 +207,9 @@ def _made_again(finding: Finding, before: Run, after: Run) -> str:
     ):
         return "the same gradient would be added once more"
     if twice and facts.get("moves") and not (facts.get("looping") or facts.get("closure")) and not _stepped(after, k):
-        return "no step uses the gradient of the second pass: which one is to be looked at cannot be told"
+        return UNUSED
+    if twice and facts.get("moves") and not facts.get("closure") and _mixed(after, k):
+        return "its gradient would be added to that of the next loss: whether that is wanted cannot be told"
     every_turn = finding.cause == "hoisted-forward" or (twice and bool(facts.get("moves") or facts.get("looping")))
     if not every_turn and then.get("random") != now.get("random"):
         return "what is run again draws other random numbers"
@@ -237,6 +240,19 @@ def _stepped(run: Run, k: int) -> bool:
         elif line["what"] == "step" and waiting is not None and line.get("optimizer", -1) in waiting:
             return True
     return waiting is None or waiting == {-1} or run.outcome != "ended"
+
+
+def _mixed(run: Run, k: int) -> bool:
+    """Whether what a pass leaves is not stepped with before another pass adds to it."""
+    own: set[int] = set()
+    for line in run.lines:
+        if line["what"] == "pass" and own:
+            return bool((own & {o for o, _ in line.get("behind", ())}) - set(line.get("clean", ())))
+        if line["what"] == "pass" and line["number"] == k + 1:
+            own = {o for o, _ in line.get("behind", ())}
+        elif line["what"] == "step" and line.get("optimizer", -1) in own:
+            return False
+    return False
 
 
 def _times(counts: Counter[str], n: int) -> Counter[str]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import isclose
+from typing import Any
 
 from ...causes import find
 from ...record import Finding, Proof, Remedy
@@ -187,11 +188,14 @@ def judge(
     gone = missing(finding, remedy, before, after, failed)
     if gone:
         return verdict("refuted", gone)
-    if failed and remedy.kind == "reorder" and not _steps_alike(before, after):
+    silent = not failed and finding.cause == "step-between"
+    if remedy.kind == "reorder" and (failed or silent) and not _steps_alike(before, after, every=silent):
         return verdict("refuted", "the first step would apply other gradients: those of another pass are added to them")
+    if failed and remedy.kind == "reorder" and _fills_up(before, after):
+        return verdict("refuted", "a step would apply the gradients of an earlier pass as well: they had been cleared")
     if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and _starved(after):
         return verdict("refuted", "the first pass is not made every time: some steps would find no gradient")
-    if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and not _same_root(before):
+    if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and not _same_root(finding, before):
         return verdict(
             "refuted", "the two passes send different multiples of the loss through: which is meant cannot be told"
         )
@@ -209,31 +213,52 @@ def judge(
     return verdict("proven", _told(before, after, failed, new, not note) + note, clean=not new)
 
 
-def _same_root(before: Run) -> bool:
+def _same_root(finding: Finding, before: Run) -> bool:
     """Whether the pass that failed began with the value that one before it, since the last step, began with."""
     since = before.lines
     for i, line in enumerate(before.lines):
-        if line["what"] == "step":
+        if line["what"] == "step" and not finding.facts.get("moves"):
             since = before.lines[i:]
     digests = [line.get("digest") for line in since if line["what"] == "pass"]
     return not digests or digests[-1] is None or digests[-1] in digests[:-1]
 
 
-def _steps_alike(before: Run, after: Run) -> bool:
-    """Whether the optimizer that stepped first has the same gradients at its first step: nothing had moved by then. (What
-    several optimizers own gets several passes' gradients in any case.)"""
-    first = next((line for line in before.lines if line["what"] == "step" and line.get("sums")), None)
-    if first is None or first.get("optimizer", -1) < 0:
-        return True
-    like = (line for line in after.lines if line["what"] == "step" and line.get("optimizer") == first["optimizer"])
-    then = next(like, None)
-    if then is None or any(len(line["sums"]) != len(line["had"]) for line in (first, then)):
-        return True
-    own = [
-        {i: x for i, x in zip(line["had"], line["sums"], strict=True) if i not in line["shared"]}
-        for line in (first, then)
-    ]
-    return own[0].keys() == own[1].keys() and _same_gradients([[*own[0].values()]], [[*own[1].values()]], 1e-3)
+def _steps_alike(before: Run, after: Run, *, every: bool) -> bool:
+    """Whether the optimizer that stepped first has the same gradients at its first step: nothing had moved by then. Where the
+    program ran, so has `every` optimizer: its passes are walked over the same forward, be it earlier. (What several optimizers
+    own gets several passes' gradients in any case.)"""
+    then, now = _first_steps(before), _first_steps(after)
+    for optimizer in [*then] if every else [*then][:1]:
+        pair = then[optimizer], now.get(optimizer)
+        if pair[1] is None or any(len(line["sums"]) != len(line["had"]) for line in pair if line):
+            continue
+        own = [
+            {i: x for i, x in zip(line["had"], line["sums"], strict=True) if i not in line["shared"]}
+            for line in pair
+            if line
+        ]
+        alike = own[0].keys() == own[1].keys()
+        if not alike or not _same_gradients([[*own[0].values()]], [[*own[1].values()]], 1e-3):
+            return False
+    return True
+
+
+def _fills_up(before: Run, after: Run) -> bool:
+    """Whether the pass that failed found gradients cleared, and adds to those of another pass now."""
+    then, now = ([line for line in r.lines if line["what"] == "pass"][before.passes - 1 :] for r in (before, after))
+    if not then or not now:
+        return False
+    reached = {o for o, _ in now[0].get("behind", ())}
+    return bool((set(then[0].get("clean", ())) & reached) - set(now[0].get("clean", ())))
+
+
+def _first_steps(run: Run) -> dict[int, dict[str, Any]]:
+    """The first step of every optimizer that the program made, with its gradients, in the order of these steps."""
+    found: dict[int, dict[str, Any]] = {}
+    for line in run.lines:
+        if line["what"] == "step" and line.get("sums") and line.get("optimizer", -1) >= 0:
+            found.setdefault(line["optimizer"], line)
+    return found
 
 
 def _starved(after: Run) -> bool:

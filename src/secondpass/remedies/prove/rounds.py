@@ -13,6 +13,7 @@ from ..edit.patch import apply_edits, diff_of
 from ..find.project import Project
 from ..proposals import candidates
 from .fork import starter
+from .graphs import UNUSED
 from .judge import Verdict, agrees_with_retained, prove, same
 from .run import Command, Run, mirror, run
 
@@ -127,6 +128,13 @@ def _rounds(command: Command, options: Options, course: Repair) -> None:
         course.last = current.chosen.run
 
 
+def _in_doubt(current: Round, remedy: Remedy) -> bool:
+    """Whether a second pass behind a step may be one that counts: it goes only if a run has shown that no step uses what it
+    leaves, whatever forward it has."""
+    moves = current.finding.cause == "repeated-backward" and current.finding.facts.get("moves")
+    return bool(moves) and remedy.kind == "other" and not any(v.proof.detail == UNUSED for v in current.tried)
+
+
 def _compare_with_retained(
     command: Command, options: Options, course: Repair, current: Round, verdict: Verdict, project: Project
 ) -> None:
@@ -169,6 +177,8 @@ def _try(command: Command, options: Options, course: Repair, current: Round) -> 
 
     best: tuple[Verdict, dict[str, str]] | None = None
     for remedy in ways[:_TRIES]:
+        if _in_doubt(current, remedy):
+            continue
         if course.runs >= options.runs:
             course.spent = True
             break

@@ -14,7 +14,14 @@ from ..find.flow import assigned_value, base_of, dotted, names_read, plain, read
 from ..find.project import Project, Scope
 from .arguments import pass_calls
 
-__all__ = ["own_loss", "restarted"]
+__all__ = ["averaged", "own_loss", "restarted"]
+
+
+def averaged(finding: Finding) -> bool:
+    """Whether what goes through the pass is an average over iterations: the newest loss has a smaller weight in it from one
+    iteration to the next, which nobody wants to train with."""
+    facts = (finding.facts.get("why") or {}).get("facts") or {}
+    return facts.get("joins") == "averaged"
 
 
 def own_loss(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
@@ -64,11 +71,17 @@ def _through_meter(
                 if project.gives_history(arg.value, tracked) and not arg.star:
                     patch = Patch()
                     loss = source.code(arg.value)
-                    fed = source.code(value).replace(loss, f"{wanted}.item()", 1)
-                    patch.replace(
-                        source, above.body[0], f"{wanted} = {loss}{source.newline}{source.indent(above)}{fed}"
+                    reported = wanted and any(
+                        s is not statement and source.order(s) > source.order(above) and wanted in names_read(s)
+                        for s in simple(source.body(scope))
                     )
-                    yield patch, f"Send `{wanted}` itself through the pass and give the meter its number"
+                    own = "batch_loss" if reported else wanted
+                    fed = source.code(value).replace(loss, f"{own}.item()", 1)
+                    if reported:  # what the meter gives is read as well: it keeps its name
+                        fed = f"{wanted} = {fed}"
+                        patch.replace(source, root, str(own))
+                    patch.replace(source, above.body[0], f"{own} = {loss}{source.newline}{source.indent(above)}{fed}")
+                    yield patch, f"Send `{own}` itself through the pass and give the meter its number"
         return
 
 
@@ -184,11 +197,11 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
     a pass under a condition (every k-th turn): starts again behind the pass.
     """
     yield from _restarted_elsewhere(finding, name, project)
-    name = base_of(name)
+    name = name if '["' in name else base_of(name)
     for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
         site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
         body = source.body(scope)
-        starts = [s for s in simple(body) if assigned_value(s, name) is not None and _fresh(assigned_value(s, name))]
+        starts = [s for s in simple(body) if _starts(source, s, name)]
         if site is None or not starts:
             continue
         loops = source.loops(site)
@@ -208,7 +221,9 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             others = [
                 s for s in simple(body) if s is not start and source.order(start) < source.order(s) < source.order(turn)
             ]
-            if not any(plain(name) in names_read(s) for s in others) and not _read_after(source, body, turn, name):
+            if not any(plain(name) in names_read(s) for s in others) and not _read_after(
+                source, body, turn, base_of(name)
+            ):
                 patch.delete(source, start)
             yield patch, f"Start `{name}` anew in every turn"
         else:
@@ -240,6 +255,14 @@ def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Itera
                 patch.insert_after(source, _last_update(source, site), [f"{name} = {start}"])
                 yield patch, f"Start `{name}` anew behind the pass"
                 return
+
+
+def _starts(source: Source, statement: cst.BaseStatement, name: str) -> bool:
+    """Whether a statement gives a name, or an item of a container, its first value."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+    if "[" in name and isinstance(small, cst.Assign) and len(small.targets) == 1:
+        return _means(source, small.targets[0].target, name) and _fresh(small.value)
+    return "[" not in name and _fresh(assigned_value(statement, name))
 
 
 def _start(source: Source, statement: cst.BaseStatement, name: str) -> str | None:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..edit.patch import Patch
 from ..edit.source import Source, walk
-from ..find.flow import assigned_value, dotted, simple
+from ..find.flow import assigned_value, dotted, names_read, simple, written
 
 __all__ = ["uncut"]
 
@@ -33,7 +33,7 @@ def uncut(source: Source, statement: cst.BaseStatement, *, singly: bool = False)
         yield patch, what
     if outer:
         patch = Patch()
-        for node, text, _ in outer:
+        for node, text, _ in [*outer, *_numbers_of(source, statement)]:
             patch.replace(source, node, text)
         same = _says_nothing(statement, outer)
         if same:
@@ -58,6 +58,21 @@ def uncut(source: Source, statement: cst.BaseStatement, *, singly: bool = False)
         patch = Patch()
         patch.replace(source, small.value, "True")
         yield patch, "`requires_grad = False`"
+
+
+def _numbers_of(source: Source, statement: cst.SimpleStatementLine) -> Iterator[tuple[cst.CSTNode, str, str]]:
+    """Functions of numbers that are given, further on, what a statement has bound: they would take its history away again."""
+    bound = written(statement)
+    for later in simple(source.body(source.scope(statement))):
+        for node in walk(later) if isinstance(later, cst.SimpleStatementLine) and later is not statement else ():
+            if isinstance(node, cst.Call) and _of_numbers(node) and names_read(node.args[0]) & bound:
+                yield node.func, f"torch.{(dotted(node.func) or '').rpartition('.')[2]}", ""
+
+
+def _of_numbers(node: cst.Call) -> bool:
+    """`math.exp(x)`: torch has a function of that name."""
+    module, _, last = (dotted(node.func) or "").rpartition(".")
+    return module in {"math", "np", "numpy"} and last in _FUNCTIONS and len(node.args) == 1
 
 
 def _says_nothing(statement: cst.SimpleStatementLine, outer: list[tuple[cst.CSTNode, str, str]]) -> bool:
@@ -108,7 +123,7 @@ def _replacement(source: Source, node: cst.CSTNode) -> tuple[cst.CSTNode, str, s
             return node, source.code(base.func.value), f"`.{base.func.attr.value}()`"
     name = dotted(node.func) or ""
     last = name.rsplit(".", 1)[-1]
-    if name.rpartition(".")[0] in {"math", "np", "numpy"} and last in _FUNCTIONS and len(node.args) == 1:
+    if _of_numbers(node):
         # A function of numbers gives a number: the same one of torch keeps the history.
         inner = _replacement(source, node.args[0].value)
         return (node, f"torch.{last}({inner[1]})", inner[2]) if inner else None

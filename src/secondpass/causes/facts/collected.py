@@ -13,7 +13,7 @@ from ...record import Binding, Holding, Path, Place, Trace
 from ...source import Source, assigned, effects
 from .cut import Search
 from .executed import Run, calls_in, ran
-from .lines import source_of, sources_of
+from .lines import source_of, sources_of, unparsed
 
 __all__ = ["Collected", "Growth", "filled_at", "grown_at", "growths", "is_read", "unwalked"]
 
@@ -150,7 +150,7 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
 
     `stack`: what was under way when it was seen.
     """
-    shown, name = name, _as_unparsed(name)
+    shown, name = name, unparsed(name)
     attribute = name.rpartition(".")[2] if "." in name else None
     ran_there = {(p.file, p.line) for p in trace.called} if trace.called is not None else None
     # The name is one of the functions that were under way when it was seen; another function's may be spelled alike.
@@ -173,14 +173,6 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
     return best[1], best[2] if best[0][1] == 1 else shown
 
 
-def _as_unparsed(name: str) -> str:
-    """A path in the spelling of `ast.unparse`, where it is an expression."""
-    try:
-        return ast.unparse(ast.parse(name, mode="eval"))
-    except SyntaxError:
-        return name
-
-
 def grown_at(trace: Trace, name: str) -> Place | None:
     """The statement that recorded what a name held last: it grew there, whatever the source calls it."""
     places = [trace.nodes[b.number].place for b in trace.bindings if b.name == name and b.number in trace.nodes]
@@ -192,7 +184,7 @@ def is_read(trace: Trace, name: str, filled: Place | None) -> bool:
     source = source_of(trace, filled)
     if source is None or filled is None:
         return False
-    own = _as_unparsed(name).rpartition(".")[2]
+    own = unparsed(name).rpartition(".")[2]
     for node in ast.walk(source.function(filled.line)):
         if isinstance(node, ast.Call) and any(_last_of(n) == own for a in node.args for n in ast.walk(a)):
             return ast.unparse(node.func) != "len"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...record import Pass, Place, Trace
 from ...source import Source, expression, parsed, root_of
 
-__all__ = ["call_text", "root_text", "source_of", "sources_of"]
+__all__ = ["call_text", "root_text", "source_of", "sources_of", "unparsed"]
 
 
 def source_of(trace: Trace, place: Place | None) -> Source | None:
@@ -24,6 +24,14 @@ def sources_of(trace: Trace) -> Iterator[tuple[str, Source]]:
         source = parsed(text)
         if source is not None:
             yield file, source
+
+
+def unparsed(name: str) -> str:
+    """A path as `ast.unparse` writes it, as the targets of statements are, where it is an expression."""
+    try:
+        return ast.unparse(ast.parse(name, mode="eval"))
+    except SyntaxError:
+        return name
 
 
 def _statement(trace: Trace, one: Pass, place: Place | None) -> ast.stmt | None:

@@ -41,6 +41,7 @@ class Values:
         self.runs = runs
         self._calls: dict[tuple[int, int], list[Call]] = {}
         self._effects: dict[int, tuple[list[str], list[tuple[str, Effect]]]] = {}
+        self._fields: dict[tuple[int, str], ast.expr | None] = {}
 
     def part(self, expr: ast.expr, picks: Picks) -> tuple[ast.expr, Picks]:
         """The same value, said more closely: the second of a tuple that stands there is the second."""
@@ -189,7 +190,10 @@ class Values:
             written = next((t for t in (*targets, *(t for t, _ in stores)) if t.endswith(end)), None)
             if written is not None:
                 return self._definition(written, (one, *earlier), picks)
-            given = _constructed(expr.attr, one)
+            key = (id(one.node), expr.attr)  # one statement has many runs
+            if key not in self._fields:
+                self._fields[key] = _constructed(expr.attr, one)
+            given = self._fields[key]
             if given is not None:
                 return [(given, one, picks)]
         return None

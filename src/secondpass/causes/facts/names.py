@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ...record import Binding, Carrier, Node, Path, Place, Trace
 from ...source import Source, assigned, heads, reads
-from .lines import source_of, sources_of
+from .lines import source_of, sources_of, unparsed
 from .meeting import Meeting
 
 __all__ = ["Named", "as_written"]
@@ -108,7 +108,7 @@ class Named:
 
     def _assigned(self, node: Node, name: str) -> Place | None:
         """Where the name that held a node is assigned."""
-        shown, name = name, _unparsed(name)
+        shown, name = name, unparsed(name)
         for place in self.meeting.used.stack:
             source = source_of(self.trace, place)
             if source is None:
@@ -140,20 +140,12 @@ def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
     """`meters["loss"].total` is `self.total` where the class itself writes it; `net.table[0]` is `self.table[n]`."""
     if name in written or "." not in name:
         return name
-    own = f"self.{_unparsed(name.rpartition('.')[2])}"
+    own = f"self.{unparsed(name.rpartition('.')[2])}"
     base, slot, _ = own.partition("[")
     said = own in written or (slot and any(w.startswith(f"{base}[") for w in written))
     # Further than one attribute away, the name that its own class uses says more than the way to it.
     far = name.count(".") > 1 and any(source.writes(base) for _, source in sources_of(trace))
     return own.replace("'", '"') if said or far else name
-
-
-def _unparsed(name: str) -> str:
-    """A name as `ast.unparse` writes it, as the targets of statements are."""
-    try:
-        return ast.unparse(ast.parse(name, mode="eval"))
-    except SyntaxError:
-        return name
 
 
 def _flow(source: Source, targets: set[str], line: int) -> str:

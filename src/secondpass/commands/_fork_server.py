@@ -7,11 +7,14 @@ standard input; for each, a line with the child's number goes out, and one with 
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 from typing import Any, TextIO
 
 __all__ = ["serve"]
@@ -27,7 +30,7 @@ _IMPORTED = (
 
 
 def serve() -> None:
-    """Answers until standard input ends. A child leaves by the same door, as a program of its own."""
+    """Answers until standard input ends."""
     for name in _IMPORTED:
         importlib.import_module(name)
     out = os.fdopen(os.dup(1), "w", buffering=1)
@@ -40,12 +43,36 @@ def serve() -> None:
         child = os.fork()
         if child == 0:
             _be(request)
-            from . import main
-
-            main(request["words"], prog_name="secondpass")
+            _run(request["words"])
         _say(out, pid=child)
         _, status = os.waitpid(child, 0)
         _say(out, status=os.waitstatus_to_exitcode(status))
+
+
+def _run(words: list[str]) -> None:
+    """Starts a command, and ends as a process of its own does: its threads, its exit functions, its output.
+
+    What Python takes down after that, module by module, is most of a short run's time: the child has all of torch.
+    """
+    from . import main
+
+    status: object = 0
+    try:
+        main(words, prog_name="secondpass")
+    except SystemExit as leaving:
+        status = leaving.code
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+    if not isinstance(status, int | None):
+        print(status, file=sys.stderr)
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit((status or 0) & 0xFF)
 
 
 def _say(out: TextIO, **what: Any) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -11,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 from ..causes._finding import size
 from ..record import Place, to_plain
 
-__all__ = ["KEYS", "SCHEMA", "Group", "Groups", "Ledger", "Row", "size"]
+__all__ = ["KEYS", "SCHEMA", "Group", "Groups", "Ledger", "Row", "container", "size"]
 
 SCHEMA = "secondpass-ledger/1"
+_ENTRY = re.compile(r"\[(?:\d+|\.\.\.)\]$")
 Kind = Literal["saved", "parameter", "input", "buffer"]
 
 
@@ -48,6 +50,11 @@ class Row(NamedTuple):
     """`checkpoint`, `offload`, `keep`, `compiled`, or `hooks` of somebody else's."""
 
 
+def container(holder: str | None) -> str | None:
+    """What is collected in one place has one holder: of `log[3]`, `log`."""
+    return _ENTRY.sub("", holder) if holder is not None else None
+
+
 def _line(row: Row) -> str | None:
     return f"{row.place.file}:{row.place.line}" if row.place is not None else None
 
@@ -57,7 +64,7 @@ KEYS: dict[str, Callable[[Row], str | None]] = {
     "module": lambda r: r.module,
     "op": lambda r: r.op,
     "iteration": lambda r: ".".join(map(str, r.iteration)) if r.iteration is not None else None,
-    "holder": lambda r: r.holder,
+    "holder": lambda r: container(r.holder),
     "region": lambda r: r.region,
     "kind": lambda r: r.kind,
     "device": lambda r: r.device,

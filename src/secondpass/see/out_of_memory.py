@@ -12,6 +12,7 @@ from ..record import Failure, Kept, Place, Trace
 from ..watcher.overwritten import user_frames
 from ..watcher.trace import build
 from ..watcher.watcher import Watcher
+from .ledger_rows import container
 from .node_origin import Entry, Origin
 from .outdated import Outdated
 from .read_graph import Reading, without_collection
@@ -19,7 +20,6 @@ from .read_graph import Reading, without_collection
 __all__ = ["is_out_of_memory", "out_of_memory"]
 
 _WORDS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
-_ENTRY = re.compile(r"\[(?:\d+|\.\.\.)\]$")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -66,7 +66,7 @@ def _kept(watcher: Watcher, reading: Reading) -> list[Kept]:
     groups: dict[str, list[Entry]] = {}
     for e in reading.entries:
         if e.kind == "saved" and e.bytes:
-            groups.setdefault(_ENTRY.sub("", e.holder or ""), []).append(e)
+            groups.setdefault(container(e.holder) or "", []).append(e)
     retained = {n for p in origin.notes if p.retain for n in p.walked or ()}
     is_outdated = Outdated(watcher, reading)
     found = []

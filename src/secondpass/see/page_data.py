@@ -17,6 +17,7 @@ from ..record import Finding, Pass, Place, Report, Step, Trace, to_plain
 from ..record.event import Failure
 from ..render import labels
 from ..render.text import render
+from .ledger_rows import container
 from .page import SCHEMA
 
 if TYPE_CHECKING:
@@ -291,7 +292,7 @@ class _Data:
             _add(by_line, f"{place.file}:{place.line}" if place is not None else "(not known)", size)
             _add(module, path or "(no module)", size)
             _add(op, name, size)
-            _add(holder, held_by or "(not known)", size)
+            _add(holder, container(held_by) or "(not known)", size)
             for carrier, code in carriers if outdated else ():
                 if held_by == carrier or (held_by or "").startswith((carrier + "[", carrier + ".")):
                     _add(useless, code, size)

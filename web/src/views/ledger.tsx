@@ -74,7 +74,7 @@ const COLUMNS: Column[] = [
       </>
     ),
   },
-  { id: 'module', label: 'Module', wide: 14, key: (row) => row.module ?? '', cell: (row) => row.module ?? <span class="muted">–</span> },
+  { id: 'module', label: 'Module', wide: 12, key: (row) => row.module ?? '', cell: (row) => row.module ?? <span class="muted">–</span> },
   {
     id: 'line',
     label: 'Line',
@@ -105,9 +105,9 @@ const COLUMNS: Column[] = [
   {
     id: 'holder',
     label: 'Held by',
-    wide: 13,
+    wide: 16,
     key: (row) => row.holder ?? '',
-    cell: (row) => (row.holder ? <code>{row.holder}</code> : <span class="muted">–</span>),
+    cell: (row) => (row.holder ? <code title={row.holder}>{row.holder}</code> : <span class="muted">–</span>),
   },
 ]
 
@@ -126,7 +126,8 @@ const GROUPINGS: Record<Exclude<Grouping, 'none'>, (row: Row) => string> = {
   module: (row) => row.module ?? '',
   op: (row) => row.op,
   iteration: (row) => iterationText(row.iteration),
-  holder: (row) => row.holder ?? '',
+  // What is collected in one place goes together.
+  holder: (row) => row.holder?.replace(/\[(\d+|\.\.\.)\]$/, '') ?? '',
 }
 const UNKNOWN: Record<Exclude<Grouping, 'none'>, string> = {
   line: 'unknown line',
@@ -238,7 +239,7 @@ function Table() {
           </button>
         )}
         <p class="total" role="status">
-          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} {sampled ? 'in the passes that were looked at' : 'over the run'} · {bytes(alive)} alive {sampled ? 'when last looked at' : 'at the end'}
+          {many(shown.length, 'tensor')} · <strong>{bytes(total)}</strong> {kind || 'saved'} {sampled ? 'where looked at' : 'in all'} · {bytes(alive)} alive {sampled ? 'when last seen' : 'at the end'}
         </p>
       </div>
       {grouping === 'none' ? (

@@ -281,6 +281,11 @@ function Areas() {
       // What would be left; and hatched, what would be gone. Which layers it comes from is not known: they step back.
       context.beginPath()
       for (const piece of pieces) {
+        if (thin(piece)) {
+          const tall = samples[tallest(piece)]
+          context.rect(x(tall.at) - 3, y(left(tall)), 6, y(0) - y(left(tall)))
+          continue
+        }
         area<number>()
           .x((index) => x(samples[index].at))
           .y0(y(0))

@@ -178,6 +178,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         message += f": {how}."
     else:
         lost = f"{quoted(name, 'it')} loses it; {how}." if kind in _HOW else f"{quoted(name, 'it')} starts without one."
+        if not name and kind in _HOW and cut is not None and cut.place is not None and cut.place.function:
+            lost = f"it is lost in `{cut.place.function}`; {how}."
         message += f": {lost}" if cut is not None else "."
     title = f"keep {quoted(name, 'the loss')} in torch from the model to the loss"
     if kind == "frozen":

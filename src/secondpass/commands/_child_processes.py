@@ -8,6 +8,8 @@ NOTE [ How a child comes to be watched ]
 3. `torch.multiprocessing.spawn` turns an exception into text for the parent, which shows one of them: so it gets its notes
    before that, and every rank's has all of it.
 4. torch's launchers (`torchrun`, and what is built on it) start the Python that PYTHON_EXEC names.
+5. Lightning and Fabric start the program itself once more for every rank but their own, with LOCAL_RANK in its environment:
+   it is started under us. Those ranks are children of the first one, not its siblings, so they are given its folder.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import os
 import runpy
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..session.ranks import FOLDER, run_folder
 from ..watcher.loader import compile_marked
 
 __all__ = ["executable", "follow", "is_launcher", "spawn_main"]
@@ -53,9 +57,30 @@ def follow(program: Any) -> None:
 
     _follow_spawn(multiprocessing.spawn, program)
     _follow_run(multiprocessing.process.BaseProcess, program)
+    _follow_scripts(subprocess.Popen, program)
     torch_spawn = sys.modules.get("torch.multiprocessing.spawn")
     if torch_spawn is not None:
         _follow_wrap(torch_spawn, program)
+
+
+def _follow_scripts(popen: Any, program: Any) -> None:
+    """Rule 5."""
+    plain = popen.__init__
+    if getattr(plain, "followed", False):
+        return
+    own = ["-m", program.program] if program.as_module else [os.path.abspath(sys.argv[0])]
+
+    @functools.wraps(plain)
+    def init(self: Any, args: Any, *rest: Any, **given: Any) -> None:
+        env = given.get("env")
+        words = list(args) if isinstance(args, (list, tuple)) else []
+        if env and "LOCAL_RANK" in env and words[: 1 + len(own)] == [sys.executable, *own]:
+            args = [sys.executable, "-m", "secondpass", *program.command(), *words[1:]]
+            given["env"] = {**env, FOLDER: str(run_folder())}
+        plain(self, args, *rest, **given)
+
+    init.followed = True  # type: ignore[attr-defined]
+    popen.__init__ = init
 
 
 def _follow_spawn(module: Any, program: Any) -> None:

@@ -78,7 +78,7 @@ class Program:
     def run(self) -> int | str | None:
         """Runs it; returns what it would exit with."""
         if self.launches and "PYTHON_EXEC" not in os.environ:
-            os.environ["PYTHON_EXEC"] = executable(self._words())
+            os.environ["PYTHON_EXEC"] = executable(self.command())
             self.json_file = self.trace_file = self.page_file = self.events_file = None  # the ranks write them
         code, module = self._load()
         assert self.finder is not None
@@ -153,7 +153,7 @@ class Program:
             self._child_done = True
             self._finish(True, 0)
 
-    def _words(self) -> list[str]:
+    def command(self) -> list[str]:
         """The command that watches each of the ranks as this one would."""
         if self.ledgers is not None:
             command = ["see", "--steps", str(self.ledgers)]

@@ -74,6 +74,15 @@ def test_ranks_that_the_program_starts(how: str, tmp_path: Path) -> None:
     assert finding["built"]["line"] == line_of(program, "y, h = model(")
 
 
+def test_a_program_that_starts_itself_again(tmp_path: Path) -> None:
+    program, report = "starts_itself.py", tmp_path / "report.json"
+    text = watched("--json", str(report), str(PROGRAMS / program), str(free_port()), cwd=tmp_path)
+    assert text.count("SP103 carried-state: `h` carries the history") == 1
+    assert "on all 2 ranks" in text
+    [finding] = json.loads(report.read_text(encoding="utf-8"))["findings"]
+    assert finding["failed"]["line"] == line_of(program, "loss.backward()")
+
+
 def test_torchs_own_launcher(tmp_path: Path) -> None:
     program, report = "carries_its_state.py", tmp_path / "report.json"
     where = ("--master-addr", "127.0.0.1", "--master-port", str(free_port()))

@@ -105,8 +105,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
             ),
             remedy(
                 "other",
-                "torch.compiler.cudagraph_mark_step_begin() at the beginning of each iteration",
-                "Right only if it was made in the same iteration: then all outputs of an iteration live until the next.",
+                "if it was made in this very iteration: torch.compiler.cudagraph_mark_step_begin() at the beginning of each",
+                "Then all outputs of an iteration live until the next; what is carried on from the one before needs a copy.",
             ),
         ]
     return Finding(

@@ -16,6 +16,7 @@ import pytest
 
 from secondpass.causes.unfinished_reduction import merge
 from secondpass.record import Finding, Place
+from secondpass.session import ranks
 from secondpass.session.ranks import Ranks, run_folder, spelled
 
 FORK = multiprocessing.get_context("fork")
@@ -174,6 +175,14 @@ def test_different_branches(play):
         "take the same branch on every rank, or compute both and let the loss use the other one times zero",
         "give DistributedDataParallel find_unused_parameters=True",
     ]
+
+
+def test_a_moment_is_longer_on_a_busy_machine(monkeypatch):
+    times = []
+    for load in (0.0, 4.0 * (os.cpu_count() or 1), 1e6):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        times.append(ranks._moment(1.0))
+    assert times == [1.0, 4.0, 8.0]
 
 
 def test_spelled():

@@ -5,7 +5,8 @@ NOTE [ How ranks agree ]
 1. The ranks of a run that share a machine have a folder: its name comes from their launcher, so nobody has to be asked.
    Each writes one file there, first that it is there, and at its end what it has found. Nothing listens on a port.
 2. Who has found something waits a moment for the others: until each has written its end, or is dead, or the time is up. A
-   rank that fails says so at once, and then works out what it has found: it is waited for longer.
+   rank that fails says so at once, and then works out what it has found: it is waited for longer. On a machine with more to
+   do than processors all takes longer, and so does a moment.
 3. Then the lowest rank that is alive and has found something tells it, merged, while it holds a lock; the others wait for
    that. What was told is written down behind it. A rank that dies meanwhile gives up the lock by dying, and the next tells.
 4. Ranks that are still there are asked where they are: a signal makes Python write the stack, even of a rank that hangs in
@@ -41,6 +42,7 @@ FOLDER = "SECONDPASS_RUN_FOLDER"
 
 _GATHER, _ENDING, _FAILING, _TURN = 1.0, 10.0, 4.0, 2.5
 _TICK = 0.02
+_LONGER = 8.0
 _ASK = 0.3
 _OLD = 24 * 3600
 
@@ -53,6 +55,15 @@ def run_folder() -> Path:
     told = [os.environ.get(n, "") for n in names]
     key = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"secondpass-{_user()}-{os.getppid()}-{key}"
+
+
+def _moment(seconds: float) -> float:
+    """So many seconds, or as much longer as everything takes here."""
+    try:
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):
+        busy = 1.0
+    return seconds * min(_LONGER, max(1.0, busy))
 
 
 def clean_up() -> None:
@@ -153,7 +164,7 @@ class Ranks:
         # A rank that has failed must go soon, for others may hang because of it; one that has ended may see the others end.
         self._wait_for("running", _GATHER if error else _ENDING)
         self._wait_for("failing", _FAILING)
-        self._wait(time.monotonic() + _TURN, lambda: self._all_told() or not self._somebody_before())
+        self._wait(time.monotonic() + _moment(_TURN), lambda: self._all_told() or not self._somebody_before())
         with self._lock():
             told = self._told()
             new = [(key, f) for key, f in self.merge() if key not in told]
@@ -169,7 +180,8 @@ class Ranks:
 
     def _wait_for(self, state: str, seconds: float) -> None:
         self._wait(
-            time.monotonic() + seconds, lambda: not any(o["state"] == state and _alive(o) for o in self._others())
+            time.monotonic() + _moment(seconds),
+            lambda: not any(o["state"] == state and _alive(o) for o in self._others()),
         )
 
     @property
@@ -235,7 +247,7 @@ class Ranks:
             os.kill(entry["pid"], entry["signal"])
         except OSError:
             return ""
-        self._wait(time.monotonic() + _ASK, lambda: path.stat().st_size > before)
+        self._wait(time.monotonic() + _moment(_ASK), lambda: path.stat().st_size > before)
         time.sleep(_TICK)
         text = path.read_bytes()[before:].decode("utf-8", "replace")
         for file, line in re.findall(r'File "([^"]+)", line (\d+)', text):

@@ -224,3 +224,50 @@ def test_a_method_that_is_not_called_has_no_backward(tmp_path: Path) -> None:
             opt.step()
     """
     assert codes(tmp_path, body) == []
+
+
+TURNED = """
+    class Pose(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.angle = nn.Parameter(torch.tensor(0.1))
+            self.shift = nn.Parameter(torch.zeros(2))
+        def forward(self, points):
+            c, s = torch.cos(self.angle), torch.sin(self.angle)
+            return points @ {matrix} + self.shift
+    pose = Pose()
+    opt = torch.optim.Adam(pose.parameters(), lr=0.1)
+    for x in torch.randn(9, 4, 2):
+        opt.zero_grad()
+        pose(x).pow(2).sum().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("matrix", "found"),
+    [
+        ("torch.tensor([[c, -s], [s, c]])", ["SP406"]),
+        ("torch.stack([torch.stack([c, -s]), torch.stack([s, c])])", []),
+        ("torch.tensor([[c.item(), 0.0], [0.0, 1.0]])", []),
+    ],
+)
+def test_a_parameter_of_which_a_tensor_is_made_anew(tmp_path: Path, matrix: str, found: list[str]) -> None:
+    assert codes(tmp_path, TURNED.format(matrix=matrix)) == found
+
+
+@pytest.mark.parametrize("made", ["Pair(x=x)", "Pair({'x': x})", "Typed(x=x)", "dict(x=x)"])
+def test_a_dictionary_of_a_class_of_its_own(tmp_path: Path, made: str) -> None:
+    body = f"""
+        from typing import TypedDict
+        class Pair(dict):
+            pass
+        class Typed(TypedDict):
+            x: torch.Tensor
+        for x in torch.randn(9, 4, 3):
+            batch = {made}
+            opt.zero_grad()
+            net(batch["x"]).sum().backward(retain_graph=True)
+            opt.step()
+    """
+    assert codes(tmp_path, body) == ["SP402"]

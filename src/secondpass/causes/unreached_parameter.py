@@ -288,7 +288,7 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
 
 def _cut_behind(trace: Trace, leaves: set[int], first: int) -> CutOff | None:
     """Where what was computed with some leaves was seen to lose its history."""
-    for cut in (c for c in reversed(trace.cuts) if c.when >= first and c.kind in ("detach", "data")):
+    for cut in (c for c in reversed(trace.cuts) if c.when >= first and c.kind in ("detach", "data", "wrap")):
         if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
             return CutOff(cut.kind, cut.place)
     return None

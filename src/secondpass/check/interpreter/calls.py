@@ -160,10 +160,12 @@ def instantiate(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any])
             call(m, post[0], [made], {})
     elif init is not None:
         call(m, init[0], [made, *args], kwargs)
-    elif made.hidden.get("items") is not None and args:
+    elif made.hidden.get("items") is not None and (args or kwargs):
         if isinstance(made.hidden["items"], Dict):
-            _take(made.hidden["items"], args[0])
-        elif isinstance(made.hidden["items"], list):
+            if args:
+                _take(made.hidden["items"], args[0])
+            made.hidden["items"].update(kwargs)
+        elif args and isinstance(made.hidden["items"], list):
             made.hidden["items"].extend(list(args[0]) if isinstance(args[0], (list, tuple)) else [Unknown()])
     return made
 

@@ -71,7 +71,7 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
             continue
         value = m.evaluate(base, scope)
         if isinstance(value, External):
-            value = library_class(value.name) or value
+            value = library_class(_MEANT.get(value.name, value.name)) or value
         if isinstance(value, External) and value.name in _HARMLESS:
             continue
         bases.append(value)
@@ -97,6 +97,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         made.fields = _fields(m, node, inner)
     bind(scope, node.name, _decorated(m, node, made, scope))
 
+
+_MEANT = {"typing.TypedDict": "builtins.dict", "typing_extensions.TypedDict": "builtins.dict"}
+"""Bases that are written for others: an instance of a `TypedDict` is a dictionary."""
 
 _HARMLESS = {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"}
 

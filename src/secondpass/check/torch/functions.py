@@ -62,8 +62,9 @@ def create(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Te
     first = args[0] if args else kwargs.get("data")
     if name in ("as_tensor", "asarray") and isinstance(first, Tensor):
         return first
-    if m.grad and _history(first) and name in ("tensor", "FloatTensor", "as_tensor"):
-        m.engine.cut("wrap", "", m.place())
+    lost = _first_with_history(first) if m.grad and name in ("tensor", "FloatTensor", "as_tensor") else None
+    if lost is not None:
+        m.engine.cut("wrap", "", m.place(), lost.edge)
     flag = m.known_truth(kwargs.get("requires_grad", False))
     made = Tensor(flag)
     if flag is not False:
@@ -72,10 +73,10 @@ def create(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Te
     return made
 
 
-def _history(value: Any) -> bool:
+def _first_with_history(value: Any) -> Tensor | None:
     if isinstance(value, (list, tuple)):
-        return any(_history(v) for v in value)
-    return isinstance(value, Tensor) and bool(value.needs)
+        return next((found for v in value if (found := _first_with_history(v)) is not None), None)
+    return value if isinstance(value, Tensor) and value.needs else None
 
 
 @function("torch.from_numpy")

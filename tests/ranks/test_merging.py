@@ -66,7 +66,7 @@ def play(tmp_path: Path):
         folder, told = tmp_path / "run", tmp_path / "told"
         running.extend(rank_of(k, len(acts), folder, told, act) for k, act in enumerate(acts))
         for process in running if wait else running[1:]:
-            process.join(30)
+            process.join(60)
         return rows(told)
 
     yield playing

@@ -162,8 +162,8 @@ class Ranks:
         if not findings:
             return
         # A rank that has failed must go soon, for others may hang because of it; one that has ended may see the others end.
-        self._wait_for("running", _GATHER if error else _ENDING)
-        self._wait_for("failing", _FAILING)
+        self._wait_for("running", _moment(_GATHER) if error else _ENDING)
+        self._wait_for("failing", _moment(_FAILING))
         self._wait(time.monotonic() + _moment(_TURN), lambda: self._all_told() or not self._somebody_before())
         with self._lock():
             told = self._told()
@@ -180,7 +180,7 @@ class Ranks:
 
     def _wait_for(self, state: str, seconds: float) -> None:
         self._wait(
-            time.monotonic() + _moment(seconds),
+            time.monotonic() + seconds,
             lambda: not any(o["state"] == state and _alive(o) for o in self._others()),
         )
 

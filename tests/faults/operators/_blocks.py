@@ -79,6 +79,39 @@ def terms_of(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
+def again(host: Host, statement: ast.stmt, term: ast.expr, suffix: str) -> list[str] | None:
+    """The forward of a term once more in front of a statement, and the term itself last: all that has history in its block, under
+    names with a suffix. None where that is more than a few plain assignments."""
+    block = host.block(statement)
+    needed = {n.id for n in ast.walk(term) if isinstance(n, ast.Name)}
+    chosen: list[ast.Assign] = []
+    for earlier in reversed(block[: block.index(statement)]):
+        if not names_written(earlier) & needed:
+            continue
+        plain = isinstance(earlier, ast.Assign) and not isinstance(earlier.value, (ast.Tuple, ast.List))
+        if not plain or any("." in n for n in names_written(earlier)):
+            return None
+        if with_history(host, earlier):  # type: ignore[arg-type]
+            chosen.insert(0, earlier)  # type: ignore[arg-type]
+            needed |= {n.id for n in ast.walk(earlier) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    names: dict[str, str] = {}
+    written = {n for s in chosen for n in names_written(s)}
+    rows = []
+    for one in [*chosen, ast.Expr(term)]:
+        made = ast.parse(ast.unparse(one)).body[0]
+        for node in ast.walk(made):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                if node.id in written and node.id not in names:
+                    return None  # its old value is gone
+                node.id = names.get(node.id, node.id)
+        names |= {n: n + suffix for n in names_written(one)}
+        for node in ast.walk(made):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                node.id = names[node.id]
+        rows.append(ast.unparse(made))
+    return rows if chosen else None
+
+
 def next_step(host: Host, statement: ast.stmt) -> ast.Expr | None:
     """The `optimizer.step()` statement that follows a statement in its block."""
     block = host.block(statement)

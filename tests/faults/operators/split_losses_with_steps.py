@@ -10,7 +10,7 @@ from typing import Any
 from ..host import Host
 from ..program import line
 from . import Change
-from ._blocks import next_step, sums, where
+from ._blocks import again, next_step, sums, where
 from .split_losses import _sent
 
 CAUSE = "step-between"
@@ -24,6 +24,8 @@ def mutants(host: Host) -> Iterator[Change]:
         stepped, indent = host.text(step), host.indent(statement)
         cleared = stepped.replace(".step(", ".zero_grad(")
         names = tuple(host.text(t) for t in terms if isinstance(t, (ast.Name, ast.Attribute)))
+        # What is reported may be of either forward.
+        forwards = [_with_forwards(host, statement, terms, [stepped, cleared], s) for s in ("_anew", "")]
         for note, keep in (("", ""), ("-kept", "retain_graph=True")):
             rows = []
             for i, term in enumerate(terms):
@@ -42,7 +44,21 @@ def mutants(host: Host) -> Iterator[Change]:
                 also=() if keep else ("step-between",),
                 named=not keep,
                 placed=not keep,
+                references=tuple((host.replace(statement, f"\n{indent}".join(f)),) for f in forwards if f),
             )
+
+
+def _with_forwards(
+    host: Host, statement: ast.stmt, terms: list[ast.expr], between: list[str], suffix: str
+) -> list[str]:
+    """A forward for each step: whoever steps after each loss may want that, as well as one step for all."""
+    rows = [f"{_sent(host, terms[0])}.backward()"]
+    for i, term in enumerate(terms[1:]):
+        forward = again(host, statement, term, suffix and f"{suffix}_{i}")
+        if forward is None:
+            return []
+        rows += [*between, *forward[:-1], f"({forward[-1]}).backward()"]
+    return rows
 
 
 def holds(seen: dict[str, Any]) -> bool:

@@ -199,3 +199,41 @@ def test_an_optimizer_is_told_by_what_is_done_with_it(lines: list[str], stepped:
     source = project.source("main.py")
     assert source is not None
     assert project.optimizer_of(source.module.body[-1]) == stepped
+
+
+@pytest.mark.parametrize(
+    ("given", "cut", "written"),
+    [
+        ("model.parameters()", "self.encoder(x).detach()", False),
+        ("[*encoder.parameters(), *model.head.parameters()]", "self.encoder(x).detach()", True),
+        ("model.encoder.parameters()", "self.encoder(x).detach()", True),
+        ("model.parameters()", "torch.tensor(self.encoder(x))", True),
+    ],
+)
+def test_a_part_of_a_whole_network_may_be_cut_off_on_purpose(given: str, cut: str, written: bool) -> None:
+    text = f"""class Net(nn.Module):
+    def forward(self, x):
+        z = {cut}
+        return self.head(z)
+
+
+model = Net()
+opt = torch.optim.Adam({given})
+"""
+    kind = "detach" if "detach" in cut else "wrapped"
+    made = {"file": "main.py", "line": 8, "function": ""}
+    place, carrier = Place("main.py", 3, "forward"), Carrier("model.encoder", "attribute")
+    keep = Remedy("keep-history", "", target="model.encoder", place=place)
+    finding = Finding(
+        "SP406",
+        "unreached-parameter",
+        "warning",
+        "m",
+        place,
+        carrier,
+        place,
+        remedies=(keep,),
+        facts={"cut": kind, "made": made},
+    )
+    found = attach(finding, sources={"main.py": text}).remedies[0]
+    assert bool(found.edits) == written

@@ -237,3 +237,9 @@ opt = torch.optim.Adam({given})
     )
     found = attach(finding, sources={"main.py": text}).remedies[0]
     assert bool(found.edits) == written
+
+
+def test_what_was_seen_to_step_is_an_optimizer_whatever_made_it() -> None:
+    project = Project(None, {"main.py": "mover = rule_for(net.parameters())\nview = rule_for(net.parameters())\n"})
+    project.open(Finding("SP", "step-between", "error", "", Place("main.py", 1), facts={"owners": ["mover"]}))
+    assert project.optimizers == {"mover": {"net"}}

@@ -175,7 +175,7 @@ class Project(Places):
                     value = getattr(small, "value", None)
                     if isinstance(small, cst.Assign | cst.AnnAssign) and value is not None:
                         for target, call in pairs_of(small, value):
-                            if _looks_like_optimizer(call):
+                            if target in self.owners or _looks_like_optimizer(call):
                                 read = {n for a in call.args for n in names_read(a)}
                                 owners = {n.removesuffix(".parameters") for n in read if n.endswith(".parameters")}
                                 found[target] |= owners or read - {"self"}

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]
     """Places as lines, and as the first lines of the statements that they are in: a statement may go over several lines."""
     found = {(file, line) for file, line in places if file in program.files}
     for file, line in list(found):
-        for node in ast.walk(ast.parse(program.files[file])):
-            if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
+        for node in _parsed(program.files[file]):
+            if not node.lineno <= line <= (node.end_lineno or node.lineno):
                 continue
             if isinstance(node, ast.With) and any("grad" in ast.unparse(i.context_expr) for i in node.items):
                 # A block without gradients is one place: its head, and what is computed in it.
@@ -81,6 +82,11 @@ def _statements(program: Program, places: Iterable[Any]) -> list[tuple[str, int]
             elif not hasattr(node, "body"):
                 found.add((file, node.lineno))
     return sorted(found)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> list[ast.stmt]:
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)]
 
 
 def _bound(program: Program, places: Iterable[Any]) -> set[str]:
@@ -402,6 +408,7 @@ _MAKERS = _digest(
 """What keys depend on, beside the operator's own file."""
 
 
+@cache
 def _torch() -> str:
     from importlib.metadata import version
 

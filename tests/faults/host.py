@@ -78,6 +78,10 @@ class Host:
         return {n: f for f, t in self.trees.items() for n in ast.walk(t)}
 
     @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return [n for t in self.trees.values() for n in ast.walk(t)]
+
+    @cached_property
     def _starts(self) -> dict[str, list[int]]:
         """Offset of each line, in bytes."""
         found = {}
@@ -90,8 +94,7 @@ class Host:
 
     def nodes(self, *kinds: type) -> Iterator[Any]:
         """Every node of some kinds, in the order of the source."""
-        for tree in self.trees.values():
-            yield from (n for n in ast.walk(tree) if isinstance(n, kinds))
+        return (n for n in self._nodes if isinstance(n, kinds))
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)

@@ -74,7 +74,7 @@ class Operator:
             if made is None or made[0].digest in seen:
                 continue
             program, marks = made
-            if any(not _parses(text) for text in program.files.values()):
+            if any(not _parses(t) for f, t in program.files.items() if t != host.program.files.get(f)):
                 continue
             seen.add(program.digest)
             references = [a[0] for r in change.references if (a := apply(host.program, r)) is not None]

@@ -239,7 +239,7 @@ function Board() {
           {bounded && (
             <li>
               <Swatch colour="var(--used)" />
-              where the new graph enters what was freed, and the name that carried it there
+              where freed history begins, and the name that leads there
             </li>
           )}
           {alone && (

@@ -129,6 +129,6 @@ def test_causes_need_neither_torch_nor_numpy():
         "import sys; sys.modules.update(torch=None, numpy=None)\n"
         "from secondpass.causes import CAUSES, diagnose\n"
         "from secondpass.record import Trace\n"
-        "assert len(CAUSES) == 24 and diagnose(Trace()) == ()\n"
+        "assert len(CAUSES) == 25 and diagnose(Trace()) == ()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,7 @@ import re
 import libcst as cst
 
 from ..edit.source import Source, walk
-from ..find.flow import base_of, dotted, expressions, plain, reads, simple, written
+from ..find.flow import assigned_value, base_of, dotted, expressions, plain, reads, simple, written
 from ..find.project import Project
 
 __all__ = ["detached", "guess"]
@@ -26,6 +26,11 @@ _FORMS = {
     "tuples": "{n} = [tuple(part.detach() for part in layer) for layer in {n}]",
     "lists": "{n} = [[part.detach() for part in layer] for layer in {n}]",
     "dict of tuples": "{n} = {{key: tuple(part.detach() for part in value) for key, value in {n}.items()}}",
+    "dict of tuples or None": (
+        "for key, value in {n}.items():\n"
+        "    if value is not None:\n"
+        "        {n}[key] = tuple(part.detach() for part in value)"
+    ),
     "dict of lists": "{n} = {{key: [part.detach() for part in value] for key, value in {n}.items()}}",
     "dict of dicts": "{n} = {{key: {{k: v.detach() for k, v in value.items()}} for key, value in {n}.items()}}",
     "dicts": "{n} = [{{key: value.detach() for key, value in part.items()}} for part in {n}]",
@@ -74,7 +79,8 @@ def _guess(project: Project, name: str) -> list[str]:
         return [f"{kind}:{attribute}" for kind in kinds]
     keys = "".join("d" if k[:1] in {"'", '"'} else "t" for k in re.findall(r"\[([^\]]*)\]", name))
     if len(keys) > 1:
-        return [*_NESTED.get(keys, []), "tuples"]
+        forms = [*_NESTED.get(keys, []), "tuples"]
+        return ["dict of tuples or None", *forms] if keys == "dt" and _begins_unset(project, name) else forms
     if keys == "d":
         return ["dict"]
     if any(_differentiated(source, name) for source in project.sources):
@@ -93,6 +99,18 @@ def _guess(project: Project, name: str) -> list[str]:
     for form in hint:
         votes[form] += 100
     return sorted(_ORDER, key=lambda f: (-votes[f], _ORDER.index(f)))
+
+
+def _begins_unset(project: Project, name: str) -> bool:
+    """Whether a dictionary is made with None in it: `self.memory = {"state": None}`."""
+    wanted = plain(base_of(name)).rpartition(".")[2]
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            value = assigned_value(statement)
+            if isinstance(value, cst.Dict) and any(plain(n).rpartition(".")[2] == wanted for n in written(statement)):
+                if any(isinstance(e.value, cst.Name) and e.value.value == "None" for e in value.elements):
+                    return True
+    return False
 
 
 def _differentiated(source: Source, name: str) -> bool:

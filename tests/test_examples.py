@@ -39,7 +39,7 @@ EXPECTED = {
         ("features", "logits", "predicted"),
     ),
     "step_between": (
-        ("features = body", "Categorical(", "play(actor)", "actor_loss ="),
+        ("actor_loss =",),
         ("opt_critic.step()",),
         ("actor_loss.backward()",),
         (),

@@ -31,7 +31,7 @@ def test_a_step_between(tmp_path):
     assert (actor["name"], actor["cause"]) == ("actor_loss, iteration 1", "SP201")
     nodes = data["graph"]["nodes"]
     assert {n["state"] for n in nodes} == {"alive", "leaf"} and not any(n["boundary"] for n in nodes)
-    assert [n["place"]["line"] for n in nodes if n["failed"]] == [18]
+    assert [n["place"]["line"] for n in nodes if n["failed"]] == [26]
     assert data["passes"][1]["freed"] is None, "what a pass frees before it fails is not known"
 
 

@@ -8,6 +8,10 @@ them. Either a layer was replaced after the optimizer was made, and the
 optimizer still holds the old one; or the output of a part is cut off
 (`detach()`, `no_grad()`, `.data`) on its way to the loss; or no loss uses it.
 
+The same with the places changed: a module has layers in a plain list or
+dictionary, which `parameters()` does not look into. Every pass reaches them,
+and no optimizer has them.
+
 ## Why PyTorch does not refuse
 
 A parameter without a gradient is ordinary, and `step()` passes over it. The
@@ -29,6 +33,8 @@ on a backbone that does, is the usual sign.
 - **keep-history**: take away the cut between the part and the loss.
 - **other**: where the part is meant to stay frozen, give the optimizer only
   what is trained, and set `requires_grad_(False)` on the rest.
+- **other**: layers in a list belong in an `nn.ModuleList`, in a dictionary in
+  an `nn.ModuleDict`, parameters in an `nn.ParameterList`.
 
 ## Example
 
@@ -107,6 +113,8 @@ def diagnose(trace: Trace) -> list[Finding]:
             continue
         # Those that a pass reached had a gradient that was cleared again: another cause.
         bare = set(owner.bare or ()) - _reached(trace, owner.first)
+        if owner.steps >= _STEPS:
+            found += _unregistered(trace, owner)
         if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
             continue
         orphans = trace.held is not None and bare - trace.held
@@ -137,6 +145,50 @@ def _strangers(trace: Trace, owner: Owner | None = None) -> list[str]:
         next_step = {p.when: next((mine for when, mine in ends if when > p.when), False) for p in trace.passes}
         reached = {n for p in trace.passes if next_step[p.when] for n in p.walked or () if n < 0}
     return sorted(trace.nodes[n].leaf or "" for n in reached - owned if n in trace.nodes and trace.nodes[n].leaf)
+
+
+def _unregistered(trace: Trace, owner: Owner) -> list[Finding]:
+    """Parameters in a plain list or dictionary of a module all of whose registered ones the optimizer was given.
+
+    A list of one (`self.vgg = [vgg]`) is how people keep a network from being registered.
+    """
+    moved = {n for s in trace.steps for n in s.moved or ()} | {n for o in trace.owners for n in o.leaves}
+    left = {n for n in trace.unregistered.keys() & _reached(trace) if n not in moved}
+    if moved & trace.unregistered.keys():
+        return []  # somebody knows of them, be it that others of them are meant to stay as they are
+    found = []
+    for path, kind, items in sorted({trace.unregistered[n] for n in left}):
+        module = path.rpartition(".")[0]
+        own = {n for n in trace.held or () if _is_below(trace.nodes[n].leaf or "", module)} if module else set()
+        own -= trace.unregistered.keys()
+        if items > 1 and own and own <= set(owner.leaves):
+            found.append(_in_plain_container(trace, owner, path, kind))
+    return found
+
+
+def _in_plain_container(trace: Trace, owner: Owner, path: str, kind: str) -> Finding:
+    module, _, attribute = path.rpartition(".")
+    place = _set_in(trace, kind, attribute) or _placed(trace, owner, module)
+    made = quoted(owner.name, "the optimizer")
+    message = (
+        f"The parameters in `{path}` get gradients but are not in {made}: `{module}` has them in a plain container, "
+        f"so `{module}.parameters()` does not give them, and no step moves them."
+    )
+    why = (
+        "A module registers what is assigned to it as a module or a parameter, and does not look into lists and "
+        "dictionaries: those are not trained, saved, moved to a device or cleared with it."
+    )
+    title = f"make `{attribute}` a container that registers: `nn.ModuleList`, `nn.ModuleDict`, `nn.ParameterList`"
+    remedies = [remedy("other", title, why, target=path, place=place)]
+    return warning(
+        CODE,
+        "unreached-parameter",
+        message,
+        place,
+        remedies,
+        carrier=Carrier(path, "attribute"),
+        unregistered=attribute,
+    )
 
 
 def _prefix(names: list[str]) -> str:
@@ -393,6 +445,18 @@ def _branch(
         forgotten=True,
     )
     return replace(finding, built=found.built)
+
+
+def _set_in(trace: Trace, kind: str, attribute: str) -> Place | None:
+    """The first line in a class, or else in any, that assigns an attribute of its objects."""
+    found: list[tuple[bool, Place]] = []
+    for file, tree in sources_of(trace):
+        for outer in (n for n in ast.walk(tree.tree) if isinstance(n, ast.ClassDef)):
+            for node in (n for n in ast.walk(outer) if isinstance(n, ast.stmt)):
+                if any(isinstance(t, ast.Attribute) and t.attr == attribute for t in assigned(node)):
+                    place = Place(file, node.lineno, f"{outer.name}.{tree.function_name(node.lineno)}")
+                    found.append((outer.name != kind, place))
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 def _placed(trace: Trace, owner: Owner, name: str = "") -> Place | None:

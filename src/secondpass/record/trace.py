@@ -138,6 +138,9 @@ class Trace:
     """What ran in a few iterations all of whose passes were looked at."""
     libraries: frozenset[str] = frozenset()
     """Modules in sight, by path, that hold other modules and whose class is a library's."""
+    unregistered: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    """Leaves that a module in sight has in a plain list, tuple or dictionary, so that they are not among its parameters: the
+    path of that container (`model.layers`), the class of the module, and how many items the container has."""
 
     def history(self, *numbers: int) -> Iterator[Node]:
         """The known nodes behind some nodes, themselves first."""

@@ -18,6 +18,7 @@ from .proposal import Way
 from .rewrite.accumulator import averaged, restarted
 from .rewrite.arguments import pass_calls
 from .rewrite.emptied import emptied
+from .rewrite.registered import registered
 
 __all__ = ["propose"]
 
@@ -40,6 +41,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _step_with_pass(finding, project)
     elif finding.cause == "freed-access" or remedy.target == "use_reentrant":
         yield from _not_reentrant(project)
+    elif finding.facts.get("unregistered"):
+        yield from registered(finding, str(finding.facts["unregistered"]), project)
     elif finding.cause == "unreached-parameter":
         yield from _of_another(finding, remedy.target, project)
 

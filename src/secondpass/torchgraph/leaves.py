@@ -25,6 +25,8 @@ class Leaves:
         self.names: dict[int, str] = {}
         self.held: set[int] = set()
         """Leaves that the modules in sight held when last looked at."""
+        self.unregistered: dict[int, tuple[str, str, int]] = {}
+        """Those of them that lie in a plain container of a module: see `record.Trace`."""
 
     def number(self, leaf: torch.Tensor) -> int:
         """The leaf's number, a new one if it was not seen before."""

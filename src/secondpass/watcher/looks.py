@@ -19,6 +19,7 @@ from .files import Files
 from .gradients import Gradients
 from .ledger import Ledger, PassNote
 from .reducers import Reducers
+from .unregistered import unregistered
 
 __all__ = ["LookTime", "Looks"]
 
@@ -121,6 +122,8 @@ class Looks:
             for inner, parameter in module._parameters.items():
                 if parameter is not None:
                     held.add(self.leaves.call(parameter, f"{name}.{inner}"))
+        apart = unregistered(note.shot.modules, self.leaves, self.files.is_own)
+        self.leaves.unregistered = apart or self.leaves.unregistered
         owned = {n for book in self.gradients.books() for n in book.every}
         for name, leaf in note.shot.leaves:
             if (number := self.leaves.number(leaf)) in owned:

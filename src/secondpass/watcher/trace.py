@@ -143,6 +143,7 @@ class _Builder:
             failures=failures,
             owners=tuple(self._owners()),
             held=frozenset(self.watcher.leaves.held) if self.watcher.leaves.held else None,
+            unregistered=dict(self.watcher.leaves.unregistered),
             called=self._called() if self.graph is None else None,
             executed=self._executed(),
             switches=self._switches(),

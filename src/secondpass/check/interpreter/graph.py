@@ -54,6 +54,8 @@ class Engine:
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
+        self.unregistered: dict[int, tuple[str, str, int]] = {}
+        """Leaves in plain containers of modules: see `record.Trace`."""
         self.stepping = False
         """Whether an optimizer is evaluating its closure."""
         self.read: set[int] = set()

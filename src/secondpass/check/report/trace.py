@@ -180,6 +180,7 @@ def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:
         failures=tuple(engine.failures),
         owners=tuple(_owners(engine)),
         held=frozenset(engine.held),
+        unregistered=dict(engine.unregistered),
         ended=ended,
         producer="check",
         sources=dict(sources),

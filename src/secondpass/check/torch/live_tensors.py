@@ -10,7 +10,8 @@ from ...record import Binding, Holding, Path
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
-from .modules import parameters
+from .modules import is_module, parameters
+from .modules import modules as modules_in
 
 __all__ = ["look"]
 
@@ -50,6 +51,7 @@ class _Look:
                     if tensor.leaf is not None:
                         self.m.engine.held.add(tensor.leaf.node.number)
                         tensor.leaf.rename(f"{path.name}.{label}")
+                self.unregistered(value, path)
             for attr, item in list(value.attrs.items()):
                 self.value(item, path.then("attribute", attr, _type(item)), function, depth + 1)
             items = value.hidden.get("items")
@@ -67,6 +69,19 @@ class _Look:
         if isinstance(value, Dict):
             for item in value.others:
                 self.value(item, path.then("item", "...", _type(item)), function, depth + 1)
+
+    def unregistered(self, owner: Object, path: Path) -> None:
+        """Notes the parameters that a module has in plain containers, and does not register."""
+        registered = {id(inner) for _, inner in modules_in(owner)} | {id(p) for p in parameters(owner).values()}
+        for attr, box in owner.attrs.items():
+            if type(box) in (list, tuple, dict, List, Dict):
+                items = list(_items(box, 0))
+                for item in (i for i in items if id(i) not in registered):
+                    inside = parameters(item).values() if isinstance(item, Object) else [item]
+                    for number in (t.leaf.node.number for t in inside if t.leaf is not None):
+                        self.m.engine.unregistered.setdefault(
+                            number, (f"{path.name}.{attr}", str(owner.cls.name), len(items))
+                        )
 
     def holding(self, box: Any, path: Path) -> None:
         inside = [n.number for n in _tensors(box, 0)]
@@ -99,11 +114,21 @@ def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
         yield from _tensors(box.others, depth + 1)
 
 
+def _items(box: Any, depth: int) -> Iterator[Any]:
+    """The modules and parameters in a container, and in containers in it."""
+    for item in [*(box.values() if isinstance(box, dict) else box), *(box.others if isinstance(box, Dict) else ())]:
+        if is_module(item) or (isinstance(item, Tensor) and item.is_param):
+            yield item
+        elif isinstance(item, (list, tuple, dict)) and depth < 1:
+            yield from _items(item, depth + 1)
+
+
 def look(m: Machine, modules: bool = False) -> None:
     """Notes what the names of all frames hold, at the beginning of the next event."""
     view = _Look(m, modules)
     if modules:
         m.engine.held.clear()
+        m.engine.unregistered.clear()
     tops: set[str] = set()
     for frame in reversed(m.frames):
         module, scope = frame.module, frame.scope

@@ -478,6 +478,23 @@ function Inside({ group, expand, collapse }: { group: Group | null; expand: (gro
   return (
     <aside class="details" aria-live="polite">
       <h3 class={group.kind === 'statement' ? 'verbatim' : ''}>{one ? (group.node.name ?? group.node.op) : titleOf(group)}</h3>
+      <p class="buttons">
+        {group.children.length > 0 && (
+          <button type="button" onClick={() => expand(group)}>
+            Open <kbd>Enter</kbd>
+          </button>
+        )}
+        {group.parent?.parent && (
+          <button type="button" onClick={() => collapse(group)}>
+            Close {group.parent.kind === 'module' ? titleOf(group.parent) : 'the group'} <kbd>Backspace</kbd>
+          </button>
+        )}
+        {one && group.node.place && (
+          <button type="button" onClick={() => (pinned.value = keyOf(group.node.place))}>
+            Keep lit
+          </button>
+        )}
+      </p>
       <dl>
         {path && (
           <div>
@@ -544,23 +561,6 @@ function Inside({ group, expand, collapse }: { group: Group | null; expand: (gro
           </div>
         )}
       </dl>
-      <p class="buttons">
-        {group.children.length > 0 && (
-          <button type="button" onClick={() => expand(group)}>
-            Open <kbd>Enter</kbd>
-          </button>
-        )}
-        {group.parent?.parent && (
-          <button type="button" onClick={() => collapse(group)}>
-            Close {group.parent.kind === 'module' ? titleOf(group.parent) : 'the group'} <kbd>Backspace</kbd>
-          </button>
-        )}
-        {one && group.node.place && (
-          <button type="button" onClick={() => (pinned.value = keyOf(group.node.place))}>
-            Keep lit
-          </button>
-        )}
-      </p>
     </aside>
   )
 }

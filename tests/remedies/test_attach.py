@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from secondpass.causes import CAUSES, diagnose
+from secondpass.check import Settings, read
 from secondpass.record import Carrier, Finding, Place, Remedy, Trace, from_plain
 from secondpass.remedies import attach, candidates
 from secondpass.remedies.edit.patch import apply_edits
@@ -195,3 +197,37 @@ def test_a_network_that_others_go_on_with_is_not_exchanged() -> None:
     (finding,) = diagnose(trace)
     found = attach(finding, sources={path.name: path.read_text(encoding="utf-8")})
     assert [(r.kind, r.edits) for r in found.remedies] == [("reorder", ())]
+
+
+@pytest.mark.parametrize(("local", "carried"), [("h", "h"), ("state", "h")], ids=["same name", "another name"])
+@pytest.mark.parametrize("in_main", [False, True])
+def test_a_local_of_a_function_is_another_variable_than_its_callers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: str, carried: str, in_main: bool
+) -> None:
+    loop = f"""\
+{carried} = torch.zeros(2, 4)
+for _ in range(3):
+    {carried} = step({carried})
+"""
+    if in_main:
+        loop = "def main():\n" + textwrap.indent(loop, "    ") + "main()\n"
+    text = f"""\
+import torch
+cell = torch.nn.GRUCell(3, 4)
+optimizer = torch.optim.SGD(cell.parameters(), 0.1)
+def step({local}):
+    {local} = cell(torch.randn(2, 3), {local})
+    loss = {local}.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return {local}
+{loop}"""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(text, encoding="utf-8")
+    [found] = read([Path("train.py")], Settings(jobs=1)).findings
+    [remedy] = attach(found).remedies[:1]
+    added = [line for line in remedy.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    # Not where the call computes it: the loss of the same call needs its history.
+    assert [line[1:].strip() for line in added] == [f"{carried} = {carried}.detach()"]
+    assert remedy.safe

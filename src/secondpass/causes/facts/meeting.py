@@ -94,6 +94,11 @@ def _is_past(built: tuple[Place, ...], used: tuple[Place, ...]) -> bool:
     return next((one > other for one, other in lines if one != other), False)
 
 
+def _variable(seen: Binding) -> tuple[str, str]:
+    """Which variable a path goes out from: two functions may each have a local of one name."""
+    return seen.name, seen.function if seen.path.kind == "local" else ""
+
+
 def count_of(loops: Iterable[Loop] | None, loop: Loop) -> int | None:
     """Which iteration of a loop some running loops say it was in; None where it was not running."""
     return next((x.count for x in loops or () if (x.file, x.line) == (loop.file, loop.line)), None)
@@ -388,8 +393,8 @@ class Meeting:
     @cached_property
     def bound_all_along(self) -> list[Binding]:
         """Paths that led to the same entry at both passes: built once, used again."""
-        then = {(b.name, b.number) for b in self.bound_then}
-        return [b for b in self.bound_now if (b.name, b.number) in then]
+        then = {(_variable(b), b.number) for b in self.bound_then}
+        return [b for b in self.bound_now if (_variable(b), b.number) in then]
 
     @cached_property
     def handed_on(self) -> list[Binding]:

@@ -63,7 +63,7 @@ def test_nothing_found_exits_with_zero(project: Path) -> None:
         (["nowhere.py"], "no such file"),
         (["--select", "XY1", "."], "neither a code nor a cause"),
         (["--update-baseline", "."], "--update-baseline needs"),
-        (["--with", "train.py", "train.py"], "train.py"),
+        (["--with", "train.py", "train.py"], "train.py: is no report"),
     ],
 )
 def test_a_wrong_call_exits_with_two_and_one_line(project: Path, args: list[str], says: str) -> None:
@@ -264,7 +264,7 @@ def test_notebooks_are_read_cell_by_cell(project: Path) -> None:
 
 def test_the_last_line_says_what_was_read_and_what_can_be_fixed(project: Path) -> None:
     (project / "plain.py").write_text("print(1)\n")
-    assert "of 1 file, 0 files hold training code" in check("plain.py", "--no-cache").output
+    assert "No training code in 1 file: nothing to check." in check("plain.py", "--no-cache").output
     assert "Found 1 fault, 1 fixable with --fix." in check("train.py", "--no-cache").output
 
 

@@ -198,3 +198,8 @@ def test_names_of_causes_can_be_completed():
 
     found = ShellComplete(main, {}, "secondpass", "_SECONDPASS_COMPLETE").get_completions(["explain"], "car")
     assert [item.value for item in found] == ["carried-state"]
+
+
+def test_a_message_needs_no_quotes():
+    words = "element 0 of tensors does not require grad and does not have a grad_fn".split()
+    assert call(*words).stdout.startswith("# SP301 lost-history\n")

@@ -56,6 +56,14 @@ def test_frames_of_torch_are_one_line(tmp_path):
     assert carets.count("^") == cells("損失" if "built" in carets else "損失.backward()")
 
 
+def test_quiet_shows_what_python_shows(tmp_path):
+    shown = run(tmp_path, TWICE, "--quiet", "--json", "report.json")
+    assert shown.startswith("Traceback (most recent call last):")
+    assert shown.splitlines()[-1].startswith("RuntimeError: Trying to backward")
+    assert "SP101" not in shown
+    assert "SP101" in (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
 def test_everything_where_it_is_asked_for_and_colour_where_forced(tmp_path):
     shown = run(tmp_path, TWICE, "--full-traceback", FORCE_COLOR="1")
     assert "_tensor.py" in shown and "frames inside torch" not in shown

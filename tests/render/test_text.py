@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from io import StringIO
+from itertools import pairwise
 
 import pytest
 
@@ -34,6 +35,14 @@ def test_whole_note(golden):
 def test_whole_report_of_several(golden):
     report = Report(findings=(made.LEAK, made.BARE), notes=("data.py could not be read: it is not UTF-8",))
     golden("render/several.txt", text.render(report, sources=made.SOURCES))
+
+
+def test_what_is_stored_is_marked_and_no_pass_beside_it():
+    line = "loss.backward(); optimizer.step(); losses.append(loss)"
+    leak = replace(made.LEAK, failed=Place("train.py", 1))
+    shown = text.render(Report(findings=(leak,)), sources={"train.py": line}).splitlines()
+    code, carets = next((a, b) for a, b in pairwise(shown) if "^" in b)
+    assert carets.index("^") == code.index("losses.append")
 
 
 def test_nothing_to_say_is_the_empty_text():

@@ -166,7 +166,8 @@ def _explain(change: Change) -> Finding:
     root = root_text(trace, change.used)
     shown = quoted(write.target if write else None, "a parameter")
     how = f"`{write.how}`" if write is not None and write.how else "An in-place operation"
-    by = f"{quoted(change.step.optimizer, 'an optimizer')}.step()" if change.step is not None else how
+    step = change.step
+    by = how if step is None else f"`{step.optimizer}.step()`" if step.optimizer else "An optimizer's `step()`"
     message = (
         f"{by} changed {shown} after the forward of {quoted(root, 'this loss')}, "
         "whose backward still needs the old values."

@@ -32,9 +32,9 @@ def main() -> None:
     """Lifetime management for PyTorch's autograd graph.
 
     \b
-    secondpass run train.py --lr 3e-4     run a program; explain what goes wrong with its graph
-    secondpass see train.py               the same as a page: what is alive, who holds it, what it costs
-    secondpass fix train.py --epochs 1    the remedy as a patch, proven by running the repaired program
-    secondpass check src/                 find the same faults by reading the code
-    secondpass explain carried-state      what a cause means and what to do about it
+    secondpass run train.py --lr 3e-4
+    secondpass see train.py
+    secondpass fix train.py --epochs 1
+    secondpass check src/
+    secondpass explain carried-state
     """

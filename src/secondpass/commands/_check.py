@@ -180,5 +180,5 @@ def _summary(report: Report) -> str:
         return f"Found {count} fault{'s' * (count != 1)}" + (f", {fixable} fixable with --fix." if fixable else ".")
     if not report.program.get("read"):
         files = report.program.get("files", 0)
-        return f"All checks passed: of {files} file{'s' * (files != 1)}, 0 files hold training code."
+        return f"No training code in {files} file{'s' * (files != 1)}: nothing to check."
     return "All checks passed."

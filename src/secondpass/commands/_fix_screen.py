@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from ..record import Finding, Remedy, Report
 from ..remedies.edit.write import UNDO, Refused, undo, write
 from ..remedies.prove.rounds import ROUNDS, Options, Repair, Round
 from ..remedies.prove.run import Command
+from ..render import width_for
 from ._uncaught import without_torch
 
 __all__ = ["Screen", "undo_last"]
@@ -37,6 +39,17 @@ class Screen:
     def say(self, text: str = "") -> None:
         if not self.diff_only:
             click.echo(text)
+
+    def tell(self, text: str, indent: int = 0) -> None:
+        """Sentences, as wide as what `run` prints."""
+        rows = textwrap.wrap(
+            text,
+            width_for(sys.stdout),
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        self.say("\n".join(rows))
 
     def progress(self, what: str, passes: int) -> None:
         if self.live:
@@ -134,15 +147,15 @@ class Screen:
         self.say(
             f"Round {number}: {finding.code} {finding.cause}" + (f" at {finding.failed}" if finding.failed else "")
         )
-        self.say(f"  {finding.message}")
+        self.tell(f"  {finding.message}", 2)
         if not one.tried:
             self.say("  no remedy could be written as a patch")
             self._by_hand(finding)
             return
         for verdict in one.tried:
             mark = "->" if verdict is one.chosen else "  "
-            self.say(f"{mark} {verdict.remedy.kind}: {verdict.remedy.title}")
-            self.say(f"     {verdict.proof.status}: {verdict.proof.detail}")
+            self.tell(f"{mark} {verdict.remedy.kind}: {verdict.remedy.title}", 5)
+            self.tell(f"     {verdict.proof.status}: {verdict.proof.detail}", 5)
             if verdict.proof.status == "not run" and one.chosen is None:
                 self.say(f"\n{verdict.remedy.diff}")
         if one.chosen is None:
@@ -150,19 +163,20 @@ class Screen:
         if one.chosen:
             remedy = one.chosen.remedy
             self.say(f"\n{remedy.diff}")
-            self.say(f"{'safe' if remedy.safe else 'look at it'}: {remedy.why}\n")
+            self.tell(f"{'safe' if remedy.safe else 'look at it'}: {remedy.why}")
+            self.say()
 
     def _by_hand(self, finding: Finding) -> None:
         """What would be right, for whoever writes it: the best kind, and no weaker one."""
         for way in finding.remedies[:1]:
             at = f" ({way.place})" if way.place else ""
-            self.say(f"  by hand: {way.title}{at}")
+            self.tell(f"  by hand: {way.title}{at}", 5)
             if way.why:
-                self.say(f"     {way.why}")
+                self.tell(f"     {way.why}", 5)
             lines = {"built": finding.built, "freed": finding.freed, "used": finding.used or finding.failed}
             seen = [f"{word} at {place}" for word, place in lines.items() if place and place != way.place]
             if seen:
-                self.say(f"     the lines: {', '.join(seen)}")
+                self.tell(f"     the lines: {', '.join(seen)}", 5)
         self.say()
 
     def begin(self, command: Command, options: Options) -> None:

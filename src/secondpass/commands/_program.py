@@ -312,12 +312,14 @@ class Program:
 
         def shown() -> None:
             nonlocal status
-            painted = {}
-            if self.session is not None and color_for(sys.stderr):
+            painted: dict[str, str] = {}
+            told = self.session.notes(error) if self.session is not None else []
+            if self.quiet:
+                painted = {f"{note}\n": "" for note in told}
+            elif self.session is not None and color_for(sys.stderr):
                 painted = self.session.painted(error)
             # An error that is not of our family is shown as Python shows it: its frames may be all that there is to see.
-            told = self.session is not None and self.session.explained(error)
-            status = show(error, whole=self.full_traceback or not told, painted=painted)
+            status = show(error, whole=self.full_traceback or self.quiet or not told, painted=painted)
 
         if self.session is not None:
             self.session.raised(error, shown)

@@ -33,8 +33,8 @@ _WITHOUT_TORCH = "\n\nThe programs run without PyTorch too: `import secondpass.a
     metavar="REPORT",
     help="Say which rule and which facts decided each finding of a report (`run --json REPORT`).",
 )
-@click.argument("cause", required=False, shell_complete=lambda *given: _begun(given[2]))
-def command(cause: str | None, as_json: bool, why: str | None) -> None:
+@click.argument("words", nargs=-1, metavar="[CAUSE]", shell_complete=lambda *given: _begun(given[2]))
+def command(words: tuple[str, ...], as_json: bool, why: str | None) -> None:
     """Print the page of CAUSE, given by name, by code, or by PyTorch's own message; without CAUSE, list all of them.
 
     \b
@@ -44,6 +44,7 @@ def command(cause: str | None, as_json: bool, why: str | None) -> None:
     secondpass explain
     secondpass explain --why report.json
     """
+    cause = " ".join(words) if words else None
     if why is not None:
         reasons = [
             _reason(f) for f in _read(why).findings if cause is None or cause.lower() in (f.cause, f.code.lower())

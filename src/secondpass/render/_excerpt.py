@@ -127,7 +127,8 @@ def _marked(finding: Finding, number: int, text: str, marks: list[_Mark], width:
 
 def _span(finding: Finding, mark: _Mark, text: str) -> tuple[int, int]:
     found = None
-    if mark.role != "built" and finding.code != "SP506":  # memory runs out anywhere in a statement
+    # Memory runs out, and a tensor is stored, anywhere in a statement.
+    if mark.role != "built" and finding.code not in ("SP401", "SP506"):
         changed = mark.role == "freed" and finding.code.startswith("SP2")
         second = mark.role == "used" and _two_on_one_line(finding)
         found = span_of_call(text, "step") if changed else span_of_call(text, "backward", "grad", last=second)

@@ -207,11 +207,12 @@ class Session:
             return None
         return replace(self.report(), findings=tuple(t.whole for t in told))
 
-    def explained(self, error: BaseException) -> bool:
-        """Whether a note of this watch is on an exception."""
-        notes = getattr(error, "__notes__", [])
-        ours = [*self._retold, *(told.note for told in self._open if told.note)]
-        return id(error) in self._explained and any(note in notes for note in ours)
+    def notes(self, error: BaseException) -> list[str]:
+        """The notes of this watch on an exception."""
+        if id(error) not in self._explained:
+            return []
+        ours = {*self._retold, *(told.note for told in self._open)}
+        return [note for note in getattr(error, "__notes__", []) if note in ours]
 
     def painted(self, error: BaseException) -> dict[str, str]:
         """The notes of this watch on an exception, each with the same in colour."""

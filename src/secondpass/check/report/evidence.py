@@ -7,6 +7,7 @@ there. A finding at a place that the run never came to stays as it is.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ def weigh(report: Report, file: Path) -> Report:
         run = Report.from_json(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot be read ({type(error).__name__})") from None
+    except (json.JSONDecodeError, TypeError, KeyError):
+        raise ValueError("is no report (`secondpass run --json FILE PROGRAM` writes one)") from None
     seen = _passes(run)
     findings, notes = [], list(report.notes)
     for finding in report.findings:

@@ -451,10 +451,14 @@ def test_what_grows_in_place_is_told_where_it_grows(tmp_path: Path) -> None:
         ("net(torch.randn(4, 3)).data.to('cpu')", "data"),
         ("act(torch.randn(4, 3))", "no_grad"),
         ("torch.exp(act(torch.randn(4, 3)))", "no_grad"),
+        ("torch.tensor(np.mean([float(net(x)) for x in torch.randn(4, 3)]) * 2)", "item"),
+        ("torch.from_numpy(2 * net(torch.randn(4, 3)).detach().numpy().clip(0, 1))", "detach"),
+        ("net(torch.randn(4, 3)).argmax(1)", "compare"),
     ],
 )
 def test_a_tensor_says_itself_where_its_history_ended(tmp_path: Path, values: str, why: str) -> None:
     body = f"""
+    import numpy as np
     import torch
     from torch import nn
 
@@ -469,6 +473,7 @@ def test_a_tensor_says_itself_where_its_history_ended(tmp_path: Path, values: st
         values = {values}
         other = act(torch.randn(2, 3))
         seen = net(torch.randn(2, 3)).detach()
+        number, index = net(torch.randn(1, 3)).item(), net(torch.randn(2, 3)).argmax()
         loss = (values - 1).pow(2).mean()
         rule.zero_grad()
         loss.backward()
@@ -478,3 +483,88 @@ def test_a_tensor_says_itself_where_its_history_ended(tmp_path: Path, values: st
     source.write_text(textwrap.dedent(body))
     (found,) = read([source], Settings(jobs=1)).findings
     assert (found.code, found.facts["cut"]) == ("SP301", why)
+
+
+@pytest.mark.parametrize(("grad", "found"), [("no_grad", ["no_grad"]), ("enable_grad", [])])
+def test_a_pass_under_a_callers_no_grad_fails_for_that(tmp_path: Path, grad: str, found: list[str]) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    total = 0.0
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+        total += loss.item()
+
+    def attack(x):
+        x.requires_grad = True
+        cost = net(x).sum()
+        cost.backward()
+        return x.detach() + x.grad.sign()
+
+    with torch.{grad}():
+        print(net(attack(torch.randn(2, 3))))
+    """
+    source = tmp_path / "train.py"
+    source.write_text(textwrap.dedent(body))
+    assert [f.facts["cut"] for f in read([source], Settings(jobs=1)).findings] == found
+
+
+@pytest.mark.parametrize(("way", "found"), [("nn.init.zeros_(net.weight)", []), ("net.weight.clone()", ["SP301"])])
+def test_what_fills_a_tensor_gives_it_back(tmp_path: Path, way: str, found: list[str]) -> None:
+    body = f"""
+    with torch.no_grad():
+        weight = {way}
+    net.bias.requires_grad_(False)
+    for x in torch.randn(9, 2, 3):
+        loss = F.linear(x, weight).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body) == found
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("pack(states, [3, 2]).data", []),
+        ("pack(states, [3, 2])[0]", []),
+        ("Packed(states.flatten(0, 1), sizes).data", []),
+        ("second(pack(states, [3, 2]))[0].data", []),
+        ("pack(states, [3, 2]).data.data", ["SP406"]),
+        ("states.data", ["SP406"]),
+    ],
+)
+def test_the_data_of_a_packed_sequence_has_its_history(tmp_path: Path, data: str, found: list[str]) -> None:
+    body = f"""
+    from torch.nn.utils.rnn import PackedSequence as Packed, pack_padded_sequence as pack
+    first, second, sizes = nn.GRU(3, 3), nn.GRU(3, 3), torch.tensor([2, 2, 1])
+    below = torch.optim.SGD(first.parameters(), lr=0.1)
+    for x in torch.randn(9, 3, 2, 3):
+        states, _ = first(x)
+        loss = net({data}).pow(2).mean()
+        opt.zero_grad()
+        below.zero_grad()
+        loss.backward()
+        opt.step()
+        below.step()
+    """
+    assert codes(tmp_path, body) == found
+
+
+def test_nothing_is_said_of_what_python_refuses(tmp_path: Path) -> None:
+    body = """
+    criterion, weights = nn.MSELoss(), torch.ones(3).detach()
+    for x in torch.randn(9, 2, 3):
+        loss = (criterion * weights).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body) == []

@@ -173,7 +173,9 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     left_off = kind == "no_grad" and cut is not None and not cut.name and off
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
     if left_off:
-        message += ": gradients were switched off, and not on again."
+        message += (
+            ": gradients were switched off, and not on again." if trace.switches else ": gradients are switched off."
+        )
     elif kind == "frozen":
         message += f": {how}."
     else:

@@ -20,8 +20,8 @@ _NO_GRAD = "element {} of tensors does not require grad and does not have a grad
 _TWICE = "Trying to backward through the graph a second time"
 _INPLACE = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
-_CARRIED = ("detach", "data", "no_grad")
-"""Cuts that leave a tensor behind, which says so."""
+_OF_ALL = ("frozen", "grad")
+"""Cuts that leave nothing behind which could say so."""
 
 _STEPPING = {"add_", "sub_", "copy_", "addcdiv_", ".data ="}
 """How parameters are moved along a gradient by hand."""
@@ -120,15 +120,21 @@ class Engine:
             self.cuts.append(made)
         return made
 
-    def explain(self, roots: Iterable[Tensor]) -> None:
+    def explain(self, roots: Iterable[Tensor], recording: bool | None = True) -> None:
         """A pass begins: where roots without history have lost it is the last place that is told.
 
-        A tensor says itself where it was detached, or computed without being recorded; what went through numbers cannot.
+        A tensor, or a number that was taken out of one, says itself where that was. Where nothing is recorded as the pass
+        begins, nothing was before it.
         """
         for root in roots:
-            if root.node is None and (root.needs is False or root.leaf is not None) and self.cuts:
-                left = next((c for c in reversed(self.cuts) if c.kind not in _CARRIED), Cut(self.clock, ""))
-                self.cuts.append(dataclasses.replace(root.lost or left, when=self.clock))
+            if root.node is not None or not (root.needs is False or root.leaf is not None):
+                continue
+            lost = root.lost
+            if lost is None and root.leaf is None and recording is False:
+                lost = Cut(self.clock, "no_grad")
+            if lost is None:
+                lost = next((c for c in reversed(self.cuts) if c.kind in _OF_ALL), Cut(self.clock, "unknown"))
+            self.cuts.append(dataclasses.replace(lost, when=self.clock))
 
     def write(self, tensor: Tensor, target: str, how: str, place: Place | None, certain: bool = True) -> bool:
         """A tensor was changed in place. Returns whether that is a step made by hand, and looks odd."""

@@ -9,7 +9,7 @@ from typing import Any
 from ...autograd import lifecycle
 from ...record import Cut, Loop, Place
 
-__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "identity", "kept", "serials"]
+__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "identity", "kept", "serials", "where_lost"]
 
 
 class Serials:
@@ -31,7 +31,7 @@ serials = Serials()
 class Unknown:
     """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
 
-    __slots__ = ("instance", "key", "memo", "network", "node", "owner", "plain", "recurrent")
+    __slots__ = ("instance", "key", "lost", "memo", "network", "node", "owner", "plain", "recurrent")
     _count = 0
 
     def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
@@ -49,6 +49,8 @@ class Unknown:
         """The parameter that stands for all parameters of the network that it is."""
         self.recurrent = False
         """Whether it is a network that took in what it gave."""
+        self.lost: Cut | None = None
+        """Where the history of the tensor ended that it is a number or an array of."""
 
     @classmethod
     def reset(cls) -> None:
@@ -62,7 +64,7 @@ class Unknown:
         found = self.memo.get(name)
         if found is None:
             found = self.memo[name] = Unknown((self.key, name), self.plain, self.node)
-            found.owner = self
+            found.owner, found.lost = self, self.lost
         return found
 
 
@@ -125,6 +127,19 @@ class Tensor:
     def edge(self) -> GraphNode | None:
         """The node that its gradient goes to."""
         return self.node or (self.leaf.node if self.leaf is not None else None)
+
+
+def where_lost(values: Iterable[Any], depth: int = 0) -> Cut | None:
+    """Where the history ended of the first of some values that had one."""
+    for value in values:
+        found = None
+        if isinstance(value, (Tensor, Unknown)):
+            found = value.lost
+        elif isinstance(value, (list, tuple)) and depth < 2:
+            found = where_lost(value[:24], depth + 1)
+        if found is not None:
+            return found
+    return None
 
 
 def identity(value: Any) -> Any:

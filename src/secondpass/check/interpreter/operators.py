@@ -10,6 +10,7 @@ from typing import Any
 from .containers import is_concrete, method
 from .loops import lengthen
 from .machine import Machine
+from .nodes import where_lost
 from .values import Class, Dict, List, Object, Tensor, Unknown, identity
 
 __all__ = ["augmented", "binary", "compare", "unary"]
@@ -46,6 +47,8 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
             f"__{'r' if other is right else ''}{_DUNDER.get(name, name)}__"
         ):
             return _by_method(m, name, left, right)
+        if isinstance(other, Object) and other.cls.derives("torch.nn.Module"):
+            return m.lack("TypeError")  # modules have no arithmetic: `criterion * weight`
         return m.operate(name, [left, right], {})
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         if name == "remainder" and isinstance(right, int):
@@ -71,7 +74,9 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     nodes = [v.node for v in (left, right) if isinstance(v, Unknown) and v.node is not None]
     plain = all((isinstance(v, Unknown) and v.plain) or is_concrete(v) for v in (left, right))
     # The same sum of the same unknown numbers is the same number: conditions on it get the same answer.
-    return Unknown(None if nodes else _computed(name, left, right), plain, nodes[0] if nodes else None)
+    number = Unknown(None if nodes else _computed(name, left, right), plain, nodes[0] if nodes else None)
+    number.lost = where_lost((left, right))
+    return number
 
 
 def _computed(name: str, left: Any, right: Any) -> Any:

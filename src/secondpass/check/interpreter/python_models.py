@@ -132,9 +132,11 @@ def _convert(name: str, real: Any) -> None:
             return real()
         value = args[0]
         if isinstance(value, Tensor):
+            number = Unknown(plain=True)
+            number.lost = value.lost
             if value.needs and m.grad and name in ("int", "float"):
-                m.engine.cut("item", value.name, m.place())
-            return Unknown(plain=True)
+                number.lost = m.engine.cut("item", value.name, m.place())
+            return number
         if name == "bool":
             known = m.known_truth(value)
             return known if known is not None else value

@@ -13,7 +13,7 @@ from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
 from .modules import is_module, make_parameter
-from .tensors import apply_row, computed, opaque, operate, operate_in_place
+from .tensors import Packed, apply_row, computed, opaque, operate, operate_in_place, packed
 
 __all__: list[str] = []
 
@@ -116,6 +116,7 @@ def _recurrent(pair: bool) -> Callable[..., Any]:
         out = _together(m, args[0], [*args[1:], *kwargs.values()])
         other = Tensor(out.needs, out.node) if isinstance(out, Tensor) else out
         third = Tensor(out.needs, out.node) if isinstance(out, Tensor) else out
+        out = packed(out) if len(args) > 1 and isinstance(args[1], Packed) else out
         return (out, (other, third)) if pair else (out, other)
 
     return forward
@@ -272,9 +273,10 @@ _container("ParameterDict", None, named=True)
 @function("torch.nn.Parameter", "torch.nn.UninitializedParameter")
 def _parameter(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     flag = m.known_truth(kwargs.get("requires_grad", args[1] if len(args) > 1 else True))
+    made = make_parameter(m, "", flag)
     if args and isinstance(args[0], Tensor) and args[0].needs and m.grad and args[0].leaf is None:
-        m.engine.cut("wrap", args[0].name, m.place())
-    return make_parameter(m, "", flag)
+        made.lost = m.engine.cut("wrap", args[0].name, m.place())
+    return made
 
 
 @function(

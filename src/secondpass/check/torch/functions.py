@@ -10,16 +10,17 @@ from ..interpreter.attributes import get_attribute
 from ..interpreter.contexts import Lasting, Switch
 from ..interpreter.library import function, models
 from ..interpreter.machine import Machine
+from ..interpreter.nodes import where_lost
 from ..interpreter.values import Function, Object, Tensor, Unknown
 from .methods import parts, tensor_attribute
 from .passes import backward, gradients, tensors_of
-from .tensors import computed, operate, operate_in_place, unknown_operation
+from .tensors import computed, operate, operate_in_place, packed, unknown_operation
 
 __all__ = ["call_torch"]
 
 _HARMLESS = (
     "torch.cuda.", "torch.backends.", "torch.distributed.", "torch.utils.tensorboard", "torch.optim.lr_scheduler.",
-    "torch.nn.init.", "torch.random.", "torch.version", "torch.profiler", "torch.hub.", "torch.multiprocessing",
+    "torch.random.", "torch.version", "torch.profiler", "torch.hub.", "torch.multiprocessing",
     "torch.mps.", "torch.onnx", "torch.utils.cpp_extension", "torch.testing", "torch.initial_seed", "torch.hub",
 )  # fmt: skip
 _FACTS = set(
@@ -37,6 +38,10 @@ def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -
     last = name.rpartition(".")[2]
     if name in _FACTS or name.startswith(_HARMLESS):
         return Unknown(plain=True)
+    if name.startswith("torch.nn.init."):
+        # They fill the tensor that they are given, and give it back.
+        first = args[0] if args else kwargs.get("tensor")
+        return first if isinstance(first, Tensor) else Unknown(plain=True)
     if last in CREATION and not name.startswith("torch.nn.functional"):
         return create(m, last, args, kwargs)
     if name.startswith("torch.Tensor.") and args and isinstance(args[0], Tensor):
@@ -63,10 +68,11 @@ def create(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Te
     if name in ("as_tensor", "asarray") and isinstance(first, Tensor):
         return first
     lost = _first_with_history(first) if m.grad and name in ("tensor", "FloatTensor", "as_tensor") else None
-    if lost is not None:
-        m.engine.cut("wrap", "", m.place(), lost.edge)
     flag = m.known_truth(kwargs.get("requires_grad", False))
     made = Tensor(flag)
+    made.lost = where_lost([first])
+    if lost is not None:
+        made.lost = m.engine.cut("wrap", "", m.place(), lost.edge)
     if flag is not False:
         m.engine.leaf(made)
     made.exact = name in ("randint", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor", "randperm")
@@ -81,8 +87,9 @@ def _first_with_history(value: Any) -> Tensor | None:
 
 @function("torch.from_numpy")
 def _from_numpy(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
-    m.engine.cut("wrap", "", m.place())
-    return Tensor(False)
+    made = Tensor(False)
+    made.lost = where_lost(args) or m.engine.cut("wrap", "", m.place())
+    return made
 
 
 @function("torch.Tensor")
@@ -95,9 +102,10 @@ def _variable(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """The memory of a tensor without its history: a new leaf, whatever went in."""
     first = args[0] if args else kwargs.get("data", Unknown())
     flag = m.known_truth(kwargs.get("requires_grad", args[1] if len(args) > 1 else False))
-    if m.grad and isinstance(first, Tensor) and first.needs and first.leaf is None:
-        m.engine.cut("wrap", first.name, m.place())
     made = Tensor(flag, None, first.store if isinstance(first, Tensor) and flag is False else None)
+    made.lost = where_lost([first])
+    if m.grad and isinstance(first, Tensor) and first.needs and first.leaf is None:
+        made.lost = m.engine.cut("wrap", first.name, m.place())
     if flag is not False:
         m.engine.leaf(made)
     elif isinstance(first, Tensor):
@@ -194,7 +202,13 @@ def _to_vector(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 @function("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
 def _pack(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return operate(m, "index_select", [args[0], Tensor(False)], {}) if isinstance(args[0], Tensor) else Unknown()
+    made = operate(m, "index_select", [args[0], Tensor(False)], {}) if isinstance(args[0], Tensor) else Unknown()
+    return packed(made)
+
+
+@function("torch.nn.utils.rnn.PackedSequence")
+def _packed(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return packed(args[0] if args else kwargs.get("data", Unknown()))
 
 
 @function("torch.nn.utils.rnn.pad_packed_sequence")

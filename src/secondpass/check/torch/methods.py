@@ -15,7 +15,7 @@ from ..interpreter.values import Class, External, Function, Native, Store, Strea
 from .edges import edges, flatten
 from .hooks import on_tensor
 from .passes import backward
-from .tensors import element, operate, operate_in_place, unknown_operation
+from .tensors import Packed, element, operate, operate_in_place, packed, unknown_operation, unpacked, without_history
 
 __all__ = ["custom_function", "is_method", "set_tensor_attribute", "tensor_attribute"]
 
@@ -43,7 +43,7 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None
     if name == "grad":
         return _grad(m, tensor)
     if name == "data":
-        return _data(m, tensor, node)
+        return unpacked(tensor) if isinstance(tensor, Packed) else _data(m, tensor, node)
     if name == "requires_grad":
         return tensor.needs if tensor.needs is not None else Unknown(("needs", identity(tensor)), plain=True)
     if name == "grad_fn":
@@ -99,7 +99,7 @@ def _data(m: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:
     # `.data` shares the memory but not the version counter.
     made = Tensor(False, None, Store())
     made.lost = tensor.lost
-    if tensor.needs and m.grad and tensor.leaf is None:
+    if tensor.needs is not False and m.grad and tensor.leaf is None:
         made.lost = m.engine.cut("data", written(node), m.place(), tensor.node)
     made.store.leaf = tensor.store.leaf
     made.grad_of = tensor.grad_of
@@ -121,11 +121,14 @@ def _method(
     if name in _FACTS:
         return Unknown(("tensor", identity(tensor), name, identity(tuple(args))), plain=True)
     if name in _VALUES:
+        number = Unknown(plain=True)
+        number.lost = tensor.lost
         if tensor.needs and m.grad and name in ("item", "tolist", "numpy"):
-            m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place())
-        return Unknown(plain=True)
+            number.lost = m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place())
+        return number
     if name in _SAME:
-        return _converted(m, tensor, name, args, kwargs)
+        made = _converted(m, tensor, name, args, kwargs)
+        return packed(made) if isinstance(tensor, Packed) else made
     if name in CREATION:
         return Tensor(kwargs.get("requires_grad") is True)
     if name.endswith("_") and not name.startswith("_") and name[:-1]:
@@ -150,7 +153,7 @@ def parts(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[s
 def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     for value in (*args, *kwargs.values()):
         if isinstance(value, External) and value.name.rpartition(".")[2] in _INTEGER:
-            return Tensor(False)
+            return without_history(m, "cast", [tensor])
     if m.grad is False and tensor.needs and name != "share_memory_":
         return Tensor(None, tensor.node)  # the tensor itself, or a copy without history
     # Whether a copy is made depends on device and type: the history goes on either way, the memory may be another.

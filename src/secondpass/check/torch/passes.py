@@ -131,7 +131,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     if kind == "backward" and m.grad is not False:
         m.establish(roots)
     look(m)
-    m.engine.explain(roots)
+    m.engine.explain(roots, m.grad)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(
         roots,

@@ -10,12 +10,15 @@ from ...autograd.ops import Op
 from ...autograd.ops.only_read import FIRST, NO_HISTORY, OVERWRITTEN, REDUCES, composed, row
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
-from ..interpreter.nodes import GraphNode, kept
+from ..interpreter.nodes import GraphNode, kept, where_lost
 from ..interpreter.values import Store, Stream, Tensor, Unknown
 from .edges import does_need, edges, flatten, may_need
 from .overloads import meant
 
-__all__ = ["Values", "apply_row", "computed", "element", "index", "opaque", "operate", "operate_in_place", "put"]
+__all__ = [
+    "Packed", "Values", "apply_row", "computed", "element", "index", "opaque", "operate", "operate_in_place", "packed",
+    "put", "unpacked", "without_history",
+]  # fmt: skip
 
 
 class Values(tuple):  # type: ignore[type-arg]
@@ -30,6 +33,28 @@ class Values(tuple):  # type: ignore[type-arg]
     @property
     def indices(self) -> Any:
         return self[1] if len(self) > 1 else Unknown(plain=True)
+
+
+class Packed(Tensor):
+    """A `PackedSequence`: its `data` is the tensor itself, with its history."""
+
+    __slots__ = ()
+
+
+def packed(value: Any) -> Any:
+    """A value as the packed sequence that it is the data of."""
+    return _as(Packed, value) if isinstance(value, Tensor) else value
+
+
+def unpacked(value: Tensor) -> Tensor:
+    """The data of a packed sequence."""
+    return _as(Tensor, value)
+
+
+def _as(kind: type[Tensor], value: Tensor) -> Tensor:
+    made = kind(value.needs, value.node, value.store, value.leaf)
+    made.lost, made.exact, made.base = value.lost, value.exact, value.base
+    return made
 
 
 def operate(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -72,9 +97,10 @@ def _perhaps_copied(made: Any, source: Any) -> Any:
 
 def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
     """A result that has no history whatever went in."""
-    if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
-        m.engine.cut(kind, _text_of(args[0]), m.place())
     made = Tensor(False)
+    made.lost = where_lost(args)
+    if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
+        made.lost = m.engine.cut(kind, _text_of(args[0]), m.place())
     made.exact = True
     return made
 
@@ -135,7 +161,7 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if not op.node or not op.edges:
         return Tensor(False)
     if m.grad is False or needs is False:
-        lost = next((v.lost for v in values if isinstance(v, Tensor) and v.lost is not None), None)
+        lost = where_lost(values)
         if needs and m.grad is False:
             lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place())
         # A view says that it requires a gradient where its base does, even one without history.
@@ -309,6 +335,8 @@ def _rebase(m: Machine, tensor: Tensor, made: Tensor, store: Store, same: tuple[
 
 def index(m: Machine, tensor: Tensor, key: Any) -> Any:
     """`tensor[key]`"""
+    if isinstance(tensor, Packed) and key == 0:
+        return unpacked(tensor)
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(p, (Tensor, list)) for p in parts):
         return operate(m, "index", [tensor, Tensor(False)], {})

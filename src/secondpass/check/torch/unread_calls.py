@@ -18,6 +18,7 @@ from ..interpreter.calls import call, instantiate
 from ..interpreter.contexts import Switch
 from ..interpreter.library import FUNCTIONS, is_harmless, is_library, library_class
 from ..interpreter.machine import Machine, Raised
+from ..interpreter.nodes import where_lost
 from ..interpreter.values import External, Function, Object, Tensor, Unknown
 from .edges import edges, flatten
 from .functions import call_torch
@@ -41,6 +42,13 @@ _OPTIMIZER = re.compile(
 
 def call_external(m: Machine, function: External, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Calls a name of a library."""
+    made = _external(m, function, args, kwargs)
+    if type(made) is Unknown and made.plain and made.lost is None:
+        made.lost = where_lost([*args, *kwargs.values()])
+    return made
+
+
+def _external(m: Machine, function: External, args: list[Any], kwargs: dict[str, Any]) -> Any:
     name = function.name
     act = FUNCTIONS.get(name)
     if act is not None:
@@ -83,7 +91,9 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
     flatten(m, [*args, *kwargs.values()], values, 0)
     _doubt(m, name, [*args, *kwargs.values()])
     if function.plain and not any(isinstance(v, Tensor) for v in values):
-        return Unknown(plain=True)
+        number = Unknown(plain=True)
+        number.lost = where_lost([*([owner] if owner is not None else []), *args])
+        return number
     if owner is not None and owner.node is not None:
         values.append(owner)
     for value in (*args, *kwargs.values()):

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
+
+from secondpass.check import Settings, read
+from secondpass.check.interpreter.machine import Machine
 
 from .test_interpreter import codes
 
@@ -633,3 +637,135 @@ def test_a_stack_of_contexts_is_left_from_its_end(tmp_path: Path) -> None:
     assert codes(tmp_path, body.format(first="pass", second=clear, context="stepping(rule)"), "") == ["SP404"]
     assert codes(tmp_path, body.format(first="pass", second="pass", context="stepping(rule)"), "") == ["SP403"]
     assert codes(tmp_path, body.format(first="pass", second="pass", context="torch.no_grad()"), "") == ["SP301"]
+
+
+def test_a_function_that_a_reading_was_cut_off_in_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = """
+    import torch
+
+    def train(net, rule, batches):
+        losses = []
+        for x in batches:
+            loss = net(x).pow(2).mean()
+            rule.zero_grad()
+            loss.backward()
+            rule.step()
+            losses.append(loss)
+        return losses
+    """
+    main = """
+    import torch
+    from torch import nn
+    from training import train
+
+    def walk(n):
+        for a in range(7):
+            for b in range(7):
+                n = n + a * b
+        return n
+
+    size = walk(walk(walk(walk(1))))
+    net = nn.Linear(3, size)
+    train(net, torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(90, 2, 3))
+    """
+    (tmp_path / "training.py").write_text(textwrap.dedent(training))
+    (tmp_path / "main.py").write_text(textwrap.dedent(main))
+    for steps in (12_000, 110):  # the program comes to its end; into the function, and not to its pass
+        monkeypatch.setattr(Machine, "STEPS", steps)
+        monkeypatch.setattr(Machine, "STEPS_PER_LINE", 1)
+        found = read([tmp_path], Settings(jobs=1)).findings
+        assert [(f.code, f.failed and f.failed.file.rpartition("/")[2]) for f in found] == [("SP401", "training.py")]
+
+
+@pytest.mark.parametrize("wrapper", ["nn.DataParallel", "nn.parallel.DistributedDataParallel", "torch.compile"])
+def test_what_a_wrapper_wraps_is_the_module(tmp_path: Path, wrapper: str) -> None:
+    inner = "_orig_mod" if wrapper == "torch.compile" else "module"
+    body = f"""
+    import torch
+    from torch import nn
+
+    class Players(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.rule = torch.optim.SGD(self.two.parameters(), lr=0.1)
+
+        def forward(self, x):
+            made = self.one(x)
+            return self.two(made.detach()).mean(), self.two(made).mean()
+
+    players = {wrapper}(Players())
+    inner = players.{inner} if hasattr(players, "{inner}") else players
+    rule = torch.optim.SGD(inner.one.parameters(), lr=0.1)
+    for x in torch.randn(9, 2, 3):
+        first, second = players(x)
+        inner.rule.zero_grad()
+        first.backward()
+        inner.rule.step()
+        rule.zero_grad()
+        second.backward()
+        rule.step()
+    """
+    assert codes(tmp_path, body, "") == ["SP201"]
+
+
+@pytest.mark.parametrize("load", ["__import__(name)", "importlib.import_module(name)"])
+def test_a_module_that_is_imported_by_its_name(tmp_path: Path, load: str) -> None:
+    body = f"""
+    import importlib
+    name = "shape" + "s"
+    kept = []
+    net = {load}.make(3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(90, 2, 3):
+        loss = net(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        kept.append(net.note)
+    """
+    shapes = """
+    import torch
+
+    class Noting(torch.nn.Linear):
+        def forward(self, x):
+            self.note = super().forward(x)
+            return self.note
+
+    def make(size):
+        return Noting(size, size)
+    """
+    assert codes(tmp_path, body, "import torch\n", shapes=shapes) == ["SP401"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ("kept.append(loss)", ["SP401"]),
+        ("total += loss", ["SP401"]),
+        ("total = total + loss.mean() / 90", ["SP401"]),
+        ("kept.append(loss.item())", []),
+        ("total += loss.detach()", []),
+        ("total += float(loss)", []),
+        ("kept.append(out['note'])", []),
+        ("total += out['note']", []),
+    ],
+)
+def test_what_a_pass_began_at_has_history(tmp_path: Path, kept: str, found: list[str]) -> None:
+    body = f"""
+    import library
+    model = library.build()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept, total = [], 0
+    for x in torch.randn(90, 2, 3):
+        out = model.losses(x)
+        loss = out["loss"]
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        {kept}
+    print(total, kept)
+    """
+    assert codes(tmp_path, body, "import torch\n") == found

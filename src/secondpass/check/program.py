@@ -144,7 +144,8 @@ def read_program(
             break
         readings.append(_once(project, start, onward[0].policy, budget, onward[1]))
         certain = _certain(readings)
-    called = set().union(*(r.called for r in readings))
+    # A reading that was cut off before it came to a pass says nothing of the functions that it was in: they are read again.
+    called = set().union(*(r.called for r in readings if r.whole or r.passes))
     return tuple(_qualified(*found) for found in certain.values()), called, set().union(*(r.files for r in readings))
 
 

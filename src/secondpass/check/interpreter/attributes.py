@@ -19,6 +19,9 @@ from .values import Bound, Class, Dict, External, Function, List, Module, Native
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
 
 
+_INNER = frozenset({"module", "_orig_mod"})
+"""What wrappers of modules call the module in them. Here they are one."""
+
 _OF_TENSORS = frozenset({"backward", "item", "detach", "data", "cpu", "numpy"})
 
 
@@ -75,7 +78,7 @@ def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
     if not isinstance(name, str):
         return None
     if isinstance(owner, Object):
-        if name in owner.attrs or owner.cls.find(name):
+        if name in owner.attrs or owner.cls.find(name) or (name in _INNER and "wrapped" in owner.hidden):
             return True
         if owner.cls.unknown or owner.loose or owner.cls.find("__getattr__") or name.startswith("_"):
             return None
@@ -118,6 +121,8 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
     fallback = owner.cls.find("__getattr__")
     if fallback and isinstance(fallback[0], Function) and len(m.frames) < m.DEPTH // 2:
         return m.call(fallback[0], [owner, name], {})
+    if name in _INNER and "wrapped" in owner.hidden:
+        return owner
     if isinstance(items, (List, Dict)) and owner.cls.module is None:
         # A method that a program has given to the library's own class: it may put anything in there.
         owner.loose = items.loose = True

@@ -58,6 +58,8 @@ class Engine:
         """Leaves in plain containers of modules: see `record.Trace`."""
         self.stepping = False
         """Whether an optimizer is evaluating its closure."""
+        self.begun: set[int] = set()
+        """The nodes of code that is not read that passes began at."""
         self.read: set[int] = set()
         """The passes whose gradients the program has looked at."""
         self.broken: set[lifecycle.Walk[GraphNode]] = set()

@@ -106,7 +106,7 @@ _STANDARD = frozenset(
     "numbers calendar locale gc getpass signal urllib zipfile tarfile gzip bisect cProfile timeit codecs base64 getopt "
     "configparser enum abc typing_extensions unicodedata difflib html http inspect".split()
 )
-_OPEN = frozenset("builtins.eval builtins.exec builtins.compile builtins.__import__".split())
+_OPEN = frozenset("builtins.eval builtins.exec builtins.compile".split())
 
 
 def is_harmless(name: str) -> bool:

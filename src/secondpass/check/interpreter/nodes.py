@@ -31,7 +31,7 @@ serials = Serials()
 class Unknown:
     """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
 
-    __slots__ = ("instance", "key", "lost", "memo", "network", "node", "owner", "plain", "recurrent")
+    __slots__ = ("instance", "key", "lost", "memo", "network", "node", "owner", "plain", "recurrent", "walked")
     _count = 0
 
     def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
@@ -51,11 +51,18 @@ class Unknown:
         """Whether it is a network that took in what it gave."""
         self.lost: Cut | None = None
         """Where the history of the tensor ended that it is a number or an array of."""
+        self.walked = False
+        """Whether a pass began at it: PyTorch took it for a tensor with history."""
 
     @classmethod
     def reset(cls) -> None:
         """Numbers unknown values, and all others, from one again."""
         cls._count = serials.last = 0
+
+    @property
+    def gave(self) -> bool:
+        """Whether it has history for certain: what a network gave that is not read, or what a pass began at."""
+        return not self.plain and self.node is not None and (self.walked or self.node.network)
 
     def attribute(self, name: str) -> Unknown:
         """The same attribute of the same unknown object is the same unknown value."""

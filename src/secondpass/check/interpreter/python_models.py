@@ -15,6 +15,7 @@ from .items import get_item
 from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine
+from .names import import_name
 from .operators import binary
 from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown, identity
 
@@ -152,6 +153,20 @@ def _convert(name: str, real: Any) -> None:
 
 for _name, _type in {"int": int, "float": float, "str": str, "bool": bool}.items():
     _convert(_name, _type)
+
+
+@function("importlib.import_module")
+def _import_module(m: Machine, args: Args, kwargs: Words) -> Any:
+    name = args[0] if args else kwargs.get("name")
+    known = isinstance(name, str) and bool(name.strip(".")) and not name.startswith(".")
+    return import_name(m, name, 0, m.frames[-1].scope) if known else Unknown()
+
+
+@function("builtins.__import__")
+def _import(m: Machine, args: Args, kwargs: Words) -> Any:
+    whole = len(args) > 3 or "fromlist" in kwargs
+    name = args[0].partition(".")[0] if args and isinstance(args[0], str) and not whole else args[0] if args else None
+    return _import_module(m, [name], {})
 
 
 @function("builtins.id", "builtins.hash")

@@ -58,7 +58,7 @@ def _aside(engine: Engine, bare: set[int], last: int) -> Iterator[Binding]:
 
 def _rooted(engine: Engine) -> set[int]:
     """The nodes behind which a leaf lies for certain: a sum of what may have no history at all keeps none."""
-    found: set[int] = set()
+    found = set(engine.begun)
     for node in engine.nodes:
         behind = node.parents or (node.maybe if len(node.maybe) == 1 and not node.opaque else ())
         if any(n.leaf is not None or n.number in found for n in behind):

@@ -230,6 +230,8 @@ def _container(name: str, forward: Callable[..., Any] | None, named: bool = Fals
         if items is not None:
             box.loose = items.length is None
             for item in items:
+                if isinstance(item, Unknown) and not name.startswith("Parameter"):
+                    item.instance = True  # whatever it is, PyTorch takes nothing but modules
                 box.append(item)
                 if box.loose and len(box) >= (len(given) if isinstance(given, List) else 3):
                     break
@@ -286,4 +288,7 @@ def _parameter(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
 )  # fmt: skip
 def _wrapped(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return args[0] if args else next(iter(kwargs.values()), Unknown())
+    found = args[0] if args else next(iter(kwargs.values()), Unknown())
+    if isinstance(found, Object):
+        found.hidden["wrapped"] = True
+    return found

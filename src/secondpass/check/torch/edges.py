@@ -52,7 +52,7 @@ def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNo
                     maybe.append(node)
                 needs = needs or None
         elif isinstance(value, Unknown) and not value.plain:
-            if value.node is not None and value.node.network:
+            if value.node is not None and value.gave:
                 certain.append(value.node)
                 needs = True
                 continue
@@ -76,5 +76,5 @@ def does_need(value: Any) -> bool:
     if isinstance(value, list):
         return any(does_need(v) for v in value)
     if isinstance(value, Unknown):
-        return not value.plain and value.node is not None and value.node.network
+        return value.gave
     return isinstance(value, Tensor) and value.needs is True

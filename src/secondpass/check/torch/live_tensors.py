@@ -90,8 +90,8 @@ class _Look:
 
 
 def _gave(value: Any) -> bool:
-    """Whether a value is what a network gave that is not read."""
-    return type(value) is Unknown and not value.plain and value.node is not None and value.node.network
+    """Whether a value that is not read has history for certain."""
+    return type(value) is Unknown and value.gave
 
 
 def _type(value: Any) -> str:
@@ -105,6 +105,8 @@ def _type(value: Any) -> str:
 def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
     for item in box.values() if isinstance(box, dict) else box:
         if isinstance(item, Tensor) and item.node is not None and item.needs:
+            yield item.node
+        elif isinstance(item, Unknown) and item.walked and item.node is not None:
             yield item.node
         elif isinstance(item, (list, tuple, dict)) and depth < 2:
             yield from _tensors(item, depth + 1)

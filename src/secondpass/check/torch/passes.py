@@ -47,6 +47,10 @@ def backward(m: Machine, roots: list[Any], words: dict[str, Any]) -> None:
         return
     inputs = words.get("inputs")
     _run(m, known, words, "backward", None if inputs is None else tensors_of(m, inputs))
+    for root in roots if len(roots) == 1 else ():
+        if isinstance(root, Unknown) and root.node is not None:
+            root.walked = True
+            m.engine.begun.add(root.node.number)
 
 
 _EACH = frozenset(

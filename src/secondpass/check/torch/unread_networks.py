@@ -184,10 +184,10 @@ def _behind(node: GraphNode) -> list[GraphNode] | None:
 
 
 def as_tensor(value: Any) -> Any:
-    """What a call of a given value gave is a tensor where the program computes with it."""
-    if isinstance(value, Unknown) and not value.plain and value.node is not None and value.node.given is not None:
-        return Tensor(True if value.node.network else None, value.node)
-    return value
+    """What a call of a given value gave is a tensor where the program computes with it; what a pass began at is one."""
+    if not isinstance(value, Unknown) or value.plain or value.node is None:
+        return value
+    return Tensor(value.gave or None, value.node) if value.walked or value.node.given is not None else value
 
 
 def member(m: Machine, owner: Unknown, name: str) -> Any:

@@ -360,3 +360,38 @@ def test_a_value_that_was_given_leads_to_what_went_in(tmp_path: Path, extra: str
                 rule.step()
     """
     assert codes(tmp_path, body, "") == found
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        ("criterion(net(x), y)", ["SP403"]),
+        ("criterion(net(x), y).mean() / 4", ["SP403"]),
+        ("criterion(net(x), net(y))", ["SP403"]),
+        ("criterion(net(x), other(y))", []),  # which of the two it leaves out cannot be told
+        ("criterion(net(x), library.features(other(y)))", []),
+        ("losses.of(net(x), y)", []),  # a method may do anything
+        ("2 * criterion(net(x), y) + 1", ["SP403"]),
+        ("criterion(net(x), y) + other(x).sum()", []),
+    ],
+)
+@pytest.mark.parametrize("made", ["nn.Linear(3, 3)", "library.build('net')"])
+def test_a_loss_that_is_not_read_is_walked_to_the_network_that_went_in(
+    tmp_path: Path, made: str, loss: str, found: list[str]
+) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+    import library
+
+    net, other = {made}, library.build("other")
+    criterion, losses = library.Distance(), library.losses
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    both = torch.optim.SGD(other.parameters(), lr=0.1)
+    for x, y in library.batches(8):
+        loss = {loss}
+        both.zero_grad()
+        loss.backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body, "") == found

@@ -60,6 +60,8 @@ class Engine:
         """Whether an optimizer is evaluating its closure."""
         self.begun: set[int] = set()
         """The nodes of code that is not read that passes began at."""
+        self.took: dict[GraphNode, tuple[GraphNode, ...]] = {}
+        """What went into calls of values that were given, and has history for certain."""
         self.read: set[int] = set()
         """The passes whose gradients the program has looked at."""
         self.broken: set[lifecycle.Walk[GraphNode]] = set()

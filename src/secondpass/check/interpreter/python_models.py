@@ -158,8 +158,9 @@ for _name, _type in {"int": int, "float": float, "str": str, "bool": bool}.items
 @function("importlib.import_module")
 def _import_module(m: Machine, args: Args, kwargs: Words) -> Any:
     name = args[0] if args else kwargs.get("name")
-    known = isinstance(name, str) and bool(name.strip(".")) and not name.startswith(".")
-    return import_name(m, name, 0, m.frames[-1].scope) if known else Unknown()
+    if not isinstance(name, str) or not name or name.startswith("."):
+        return Unknown()
+    return import_name(m, name, 0, m.frames[-1].scope)
 
 
 @function("builtins.__import__")

@@ -104,10 +104,9 @@ def _type(value: Any) -> str:
 
 def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
     for item in box.values() if isinstance(box, dict) else box:
-        if isinstance(item, Tensor) and item.node is not None and item.needs:
-            yield item.node
-        elif isinstance(item, Unknown) and item.walked and item.node is not None:
-            yield item.node
+        if isinstance(item, (Tensor, Unknown)):
+            if item.node is not None and (item.needs if isinstance(item, Tensor) else item.walked):
+                yield item.node
         elif isinstance(item, (list, tuple, dict)) and depth < 2:
             yield from _tensors(item, depth + 1)
         elif isinstance(item, Object) and "training" not in item.attrs and "leaves" not in item.hidden and depth < 2:

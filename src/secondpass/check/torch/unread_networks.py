@@ -14,6 +14,8 @@ NOTE [ Networks that are not read ]
 5. Of several things that one call gives, each has the history of what went in, and of the parameters. Whether they share
    more than that cannot be told (two critics in one module share nothing), unless one of them goes into the same network
    again: what a recurrent network gives is made from its state.
+6. Where a pass is made from what a value gave that has no parameters as far as is known (a loss of a library), and all that
+   went in with a history comes from the same parameters, it is that history that the pass walks.
 """
 
 from __future__ import annotations
@@ -82,6 +84,8 @@ def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, An
     if weight is None or not certain or not m.grad:
         node = opaque(m, values if weight is None else [*values, weight])
         node.given = function
+        if certain and weight is None and m.grad:
+            m.engine.took[node] = tuple(dict.fromkeys(certain))
         return Unknown(node=node)
     node = m.engine.node("AddmmBackward0", certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
@@ -151,6 +155,29 @@ def establish(m: Machine, roots: list[Tensor]) -> None:
                 _save(each, own)
         for each in (n for n in m.engine.nodes if n.given is given and n.name_ == _PART and n.network and not n.edges):
             _divide(m, each)
+    for root in roots:
+        _follow(m, root)
+
+
+def _follow(m: Machine, root: Tensor) -> None:
+    """A pass is made: NOTE [ Networks that are not read ] 6."""
+    here = root.node
+    while here is not None and here.leaf is None and not here.edges:
+        possible = tuple(n for n in here.maybe if not n.hollow)
+        took = m.engine.took.get(here, ())
+        if here.opaque and (set(possible) != set(took) or not _are_of_one(took)):
+            return
+        if not here.opaque and len(possible) != 1:
+            return
+        here.vague, here.opaque = here.vague or here.opaque, False
+        here.connect(possible)
+        here = possible[0] if len(possible) == 1 else None
+
+
+def _are_of_one(nodes: tuple[GraphNode, ...]) -> bool:
+    """Whether several things come from the same parameters."""
+    behind = {frozenset(n for n in reach([node])[0] if n.leaf is not None) for node in nodes}
+    return len(nodes) == 1 or (len(behind) == 1 and frozenset() not in behind)
 
 
 def _alike(m: Machine, given: Unknown, known: list[GraphNode]) -> Iterator[GraphNode]:

@@ -31,3 +31,38 @@ def test_the_statement_that_saved_is_the_one_that_wrote(tmp_path, write):
     (tmp_path / "train.py").write_text(PROGRAM.replace("{write}", write).lstrip(), encoding="utf-8")
     [found] = forked(tmp_path, "train.py", watched=True).findings
     assert (found["cause"], found["carrier"]["name"], found["freed"]["line"]) == ("inplace-change", "x", 9)
+
+
+SIMULATION = """
+import torch
+
+
+class Ball:
+    def __init__(self):
+        self.height = torch.ones(3)
+
+    def gain(self):
+        return self.height.pow(2).sum()
+
+    def move(self, push):
+        self.height += push
+
+
+def play(ball, layer):
+    total, share = 0.0, 1.0
+    for _ in range(4):
+        ball.move(layer(ball.height))
+        total = total + share * ball.gain()
+        share *= 0.9
+    return total
+
+
+play({made}, torch.nn.Linear(3, 3)).backward()
+"""
+
+
+@pytest.mark.parametrize("made", ["Ball()", "(kept := Ball())"])
+def test_a_factor_that_is_a_number_has_changed_no_tensor(tmp_path, made):
+    (tmp_path / "train.py").write_text(SIMULATION.replace("{made}", made).lstrip(), encoding="utf-8")
+    [found] = forked(tmp_path, "train.py", watched=True).findings
+    assert (found["cause"], found["carrier"]["name"], found["freed"]["line"]) == ("inplace-change", "self.height", 12)

@@ -81,7 +81,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Finding, Path, Place, Remedy, Trace
 from ._finding import quoted, remedy, size, warning
-from .facts.collected import Collected, Growth, filled_at, grown_at, growths, is_read, unwalked
+from .facts.collected import Collected, Growth, built_at, filled_at, grown_at, growths, is_read, unwalked
 
 CODE = "SP401"
 TITLE = "tensors with history are collected and memory grows"
@@ -185,6 +185,7 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         told,
         remedies,
         carrier=Carrier(shown, kind),
+        built=built_at(trace, growth.name),
         evidence=evidence,
         chain=_chain(growth),
     )

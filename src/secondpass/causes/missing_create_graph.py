@@ -105,6 +105,15 @@ def _of_trained(trace: Trace, first: Pass) -> bool:
     return not owned or first.behind is None or bool(first.behind & owned)
 
 
+def _trains_others(trace: Trace, first: Pass, later: Pass) -> bool:
+    """Whether the steps that use a later pass move nothing that the gradient was taken through: for them it is a number (the
+    weights of several losses, found by how large their gradients are)."""
+    like = {p.when for p in trace.passes if p.stack == later.stack}
+    steps = [s for s in trace.steps if any(not like.isdisjoint(g or ()) for g in s.used.values())]
+    moved = {n for s in steps for n in (s.leaves or ())}
+    return bool(moved) and first.behind is not None and moved.isdisjoint(first.behind)
+
+
 def diagnose(trace: Trace) -> list[Finding]:
     """Gradients without a graph that are differentiated again: those that fail, and those that do so in silence."""
     found: dict[object, Finding] = {}
@@ -134,7 +143,9 @@ def diagnose(trace: Trace) -> list[Finding]:
                 None,
             )
             known = first.behind is not None and _of_trained(trace, first)
-            if later is not None and known and is_term_of(trace, first, later):
+            if later is None or not known or _trains_others(trace, first, later):
+                continue
+            if is_term_of(trace, first, later):
                 found[first.place] = _constant(trace, first, later, "warning")
     return list(found.values())
 

@@ -68,7 +68,7 @@ keeps the direction, which is that of the past.
 
 from __future__ import annotations
 
-from ..record import Finding, Place, Step, Trace
+from ..record import Finding, Pass, Place, Step, Trace
 from ..source import effects
 from ._finding import quoted, remedy, warning
 from .facts.gradients import Series, series
@@ -105,6 +105,10 @@ def diagnose(trace: Trace) -> list[Finding]:
         ]
         if often:
             found.append(_explain(trace, one, max(often, key=lambda piled: piled[-1].when)))
+            continue
+        left = [(s, other) for s in one.plain if (other := one.left_over(trace, s)) is not None]
+        if len(left) >= _TIMES and 2 * len(left) >= len(one.plain):
+            found.append(_left_over(trace, one, *left[-1]))
     return found
 
 
@@ -157,6 +161,27 @@ def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
     seen = f"{len(one.steps)} steps" + (" that were looked at" if made > len(one.steps) else "")
     evidence = [{"what": "note", "text": f"{len(piled)} of {seen} applied old gradients again"}]
     return warning(CODE, "missing-zero-grad", message, place, remedies, evidence=evidence, step=_line(step))
+
+
+def _left_over(trace: Trace, one: Series, step: Step, left: Pass) -> Finding:
+    own = [p for p in trace.passes if p.when < step.when and p.iteration == step.iteration and p.kind == "backward"]
+    place = own[-1].place if own else step.place
+    name = quoted(one.optimizer, "the optimizer")
+    line = f"The pass of line {left.place.line}" if left.place is not None else "Another optimizer's pass"
+    message = (
+        f"{line} leaves gradients in parameters of {name} after its step, and nothing clears them: in the next iteration "
+        f"{name} applies them together with its own."
+    )
+    remedies = [
+        remedy(
+            "add-zero-grad",
+            f"call {one.optimizer or 'optimizer'}.zero_grad() before the backward that it steps for",
+            "backward() fills the gradients of everything that the loss depends on, whoever is to step.",
+            target=one.optimizer,
+            place=place,
+        )
+    ]
+    return warning(CODE, "missing-zero-grad", message, place, remedies, built=left.place, step=_line(step))
 
 
 def _in_closure(trace: Trace, step: Step) -> Finding:

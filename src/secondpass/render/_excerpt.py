@@ -16,6 +16,7 @@ __all__ = ["excerpts", "gutter", "labels"]
 _WORDS = (
     ("SP2", ("saved for the backward", "changed in place", "the old value is needed")),
     ("SP3", ("history ends", "freed", "used")),
+    ("SP403", ("leaves a gradient there", "freed", "here")),
     ("SP4", ("built", "freed", "here")),
     ("SP501", ("the forward", "averaged", "not averaged")),
     ("SP503", ("the forward", "handed over", "handed over again")),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import torch
@@ -57,10 +58,16 @@ def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, 
         return Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how), leaf, names
     bases = {n.partition(".")[0].partition("[")[0] for n in names} | set(names)
     known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
+    if not known:
+        # What is `env.position` at the pass is `self.position` in the method that wrote.
+        inner = {n.rpartition(".")[2] for n in names if "." in n}
+        known = [c for c in candidates if "." in c[1] and c[1].rpartition(".")[2] in inner]
     if leaf is not None and not any(c[1] in names for c in candidates):
         # `for p in model.parameters(): p.copy_(...)`: a parameter under another name. A slot that is assigned is
         # seldom a parameter's, and a sum often a count.
         known = [c for c in candidates if c[2].endswith("_")] or known
+    # A count or a factor begins as a number; a sum does too, and is a tensor from its first term on.
+    known = known or [c for c in candidates if not _begins_as_number(c[1], c[0], watcher.files)]
     place, target, how = (known or candidates)[0]
     return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
 
@@ -78,6 +85,19 @@ def _writes(one: Executed, files: Files) -> list[tuple[str, str]]:
     stmt = source.statement(one.place.line) if source is not None else None
     found = effects(stmt, "write") if stmt is not None else ()
     return [(base_of(e.target), e.how) for e in found if e.target is not None]
+
+
+def _begins_as_number(name: str, place: Place, files: Files) -> bool:
+    """Whether all that a name is given in its function is numbers."""
+    source = parsed(files.text(place.file))
+    given: list[ast.expr] = []
+    for stmt in ast.walk(source.function(place.line)) if source is not None else ():
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+            pair = stmt.targets[0], stmt.value
+            both = isinstance(pair[0], ast.Tuple) and isinstance(pair[1], ast.Tuple)
+            pairs = zip(pair[0].elts, pair[1].elts, strict=False) if both else [pair]  # type: ignore[attr-defined]
+            given += [value for target, value in pairs if ast.unparse(target) == name]
+    return bool(given) and all(isinstance(v, ast.Constant) and isinstance(v.value, (int, float)) for v in given)
 
 
 def _by_module(graph: Graph) -> tuple[str, Place | None]:

@@ -12,10 +12,10 @@ from itertools import pairwise
 from ...record import Binding, Holding, Path, Place, Trace
 from ...source import Source, assigned, effects
 from .cut import Search
-from .executed import Run, calls_in, ran
+from .executed import Run, calls_in, ran, recorded
 from .lines import source_of, sources_of, unparsed
 
-__all__ = ["Collected", "Growth", "filled_at", "grown_at", "growths", "is_read", "unwalked"]
+__all__ = ["Collected", "Growth", "built_at", "filled_at", "grown_at", "growths", "is_read", "unwalked"]
 
 _GROWTHS = 5
 """How often it must have grown: a window of a few values fills up as well."""
@@ -171,6 +171,14 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
     if best is None:
         return _filled_in_window(trace, shown, running), ""
     return best[1], best[2] if best[0][1] == 1 else shown
+
+
+def built_at(trace: Trace, name: str) -> Place | None:
+    """The statement that recorded the last of what a holder was seen to have, of what ran in the window."""
+    runs = ran(replace(trace, executed=trace.window.executed)) if trace.window is not None else []
+    held = {n for h in trace.holdings if h.name == name for n in h.numbers}
+    built = (recorded(runs, n) for n in sorted(held, reverse=True))
+    return next((one.place for one in built if one is not None), None)
 
 
 def grown_at(trace: Trace, name: str) -> Place | None:

@@ -11,7 +11,7 @@ from ...record import Place, Trace
 from ...source import Source, assigned
 from .lines import source_of
 
-__all__ = ["Call", "Run", "calls_in", "ran"]
+__all__ = ["Call", "Run", "calls_in", "ran", "recorded"]
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +38,11 @@ class Run:
     def built_itself(self) -> bool:
         """Whether nodes were recorded outside the functions that it called."""
         return self.ended - self.began > sum(c.ended - c.began for c in self.inner)
+
+    @property
+    def own(self) -> set[int]:
+        """The nodes that were recorded outside the functions that it called."""
+        return set(range(self.began, self.ended)).difference(*(range(c.began, c.ended) for c in self.inner))
 
     @property
     def targets(self) -> list[str]:
@@ -93,3 +98,8 @@ def calls_in(runs: list[Run]) -> Iterator[Call]:
         if id(run.call) not in seen:
             seen.add(id(run.call))
             yield run.call
+
+
+def recorded(runs: list[Run], number: int) -> Run | None:
+    """The statement that recorded a node: the innermost one."""
+    return next((r for r in reversed(runs) if r.began <= number < r.ended and number in r.own), None)

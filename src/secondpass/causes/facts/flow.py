@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 
 from ...record import Pass, Trace
-from ...source import Source, assigned, names_in, root_of
+from ...source import Source, assigned, effects, names_in, root_of
 from .lines import source_of
 
 __all__ = ["flows_into", "is_term_of", "name_of"]
@@ -43,6 +43,8 @@ def name_of(trace: Trace, first: Pass) -> str:
         received = _received(stmt, marks)
         if names:
             return next((n for n in names if n in received), names[0])
+        stored = next((e.target for e in effects(stmt, "store") if e.target is not None), None)
+        return ast.unparse(stored) if stored is not None else ""
     return ""
 
 
@@ -69,7 +71,7 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
             if isinstance(stmt, ast.Return):
                 tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}
                 continue
-            tainted = _spread(source, place.line, _received(stmt, tainted), pure) | inner
+            tainted = _spread(source, place.line, _received(stmt, tainted) or set(inner), pure) | inner
             summed = summed or _is_summed(source, place.line, tainted)
         if (place.file, place.function) in shared:
             return _reaches(trace, later, tainted, pure, summed)

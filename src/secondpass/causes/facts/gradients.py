@@ -47,6 +47,29 @@ class Series:
         moved = {n for s in self.steps if s.when < step.when for n in (s.moved if s.moved is not None else s.used)}
         return [n for n, g in step.used.items() if g and n in moved and set(g) <= self.used_before(step, n)]
 
+    def left_over(self, trace: Trace, step: Step) -> Pass | None:
+        """The pass of another optimizer that left a gradient here in an earlier iteration, which this step has applied together
+        with one of its own: nobody cleared it in between.
+
+        A pass is another's if that optimizer's step used it, and used nothing of the pass of this iteration that this step is
+        for. In every iteration it comes after this step: a pass that is accumulated on purpose comes before it, too.
+        """
+        passes = {w for g in step.used.values() for w in g or ()}
+        known = [p for p in trace.passes if p.when in passes]
+        own = [p for p in known if p.iteration == step.iteration]
+        old = [
+            p for p in known if p.iteration is not None and step.iteration is not None and p.iteration < step.iteration
+        ]
+        if not own or not old or any(p.place == o.place for p in own for o in old):
+            return None
+        last = old[-1]
+        between = [s for s in trace.steps if last.when < s.when < own[0].when and s.leaves != self.leaves]
+        theirs = [s for s in between if any(last.when in (g or ()) for g in s.used.values())]
+        if not theirs or any(s.when > step.when and _uses(s, own) for s in trace.steps if s.leaves == theirs[0].leaves):
+            return None
+        again = (p for p in trace.passes if p.when > step.when and p.iteration == step.iteration)
+        return last if any(p.place == last.place for p in again) else None
+
     def wiped(self, trace: Trace, before: Step, step: Step) -> list[int]:
         """The leaves that a pass between two steps had filled, and that had no gradient left at the second."""
         empty = {n for n, g in step.used.items() if g == ()}
@@ -55,6 +78,10 @@ class Series:
 
     def pairs(self) -> Iterator[tuple[Step, Step]]:
         return pairwise(self.steps)
+
+
+def _uses(step: Step, passes: list[Pass]) -> bool:
+    return any(p.when in (g or ()) for g in step.used.values() for p in passes)
 
 
 def _between(trace: Trace, start: int, end: int) -> list[Pass]:

@@ -22,7 +22,7 @@ from ...record import Binding, Loop, Node, Owner, Place, Trace
 from ...source import assigned, cut_of, heads, is_number, names_in, root_of
 from .cut import Search
 from .cutoff import cut_in_source
-from .executed import Run, ran
+from .executed import Run, ran, recorded
 from .lines import sources_of
 from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
@@ -106,8 +106,8 @@ class Branches:
             return None
         if held:
             last = max(held, key=lambda b: (b.when, b.number))
-            at = next((b for b in reversed(held) if b.name == last.name and self._recorded(b.number)), last)
-            end, name = self._recorded(at.number), last.name
+            at = next((b for b in reversed(held) if b.name == last.name and recorded(self.runs, b.number)), last)
+            end, name = recorded(self.runs, at.number), last.name
             if end is None:
                 built = trace.nodes[last.number].place if last.number in trace.nodes else None
                 passed = next(reversed(_passed(trace, self.owner)), None)
@@ -190,11 +190,6 @@ class Branches:
                 beside.setdefault(b.name, set()).add(b.number in one.walked)
         return any(len(ways) == 2 for ways in beside.values())
 
-    def _recorded(self, number: int) -> Run | None:
-        """The statement that recorded a node: the innermost one."""
-        runs = (r for r in reversed(self.runs) if r.began <= number < r.ended)
-        return next((r for r in runs if number in _own(r)), None)
-
     def _end(self, module: str) -> Run | None:
         """The last statement on the way from a module that recorded what no pass walked and should have been used."""
         walked = {n for p in self.trace.passes for n in p.walked or ()}
@@ -215,7 +210,7 @@ class Branches:
 
     def _is_compared(self, number: int, module: str) -> bool:
         """Whether what a statement recorded is made of something else beside the output of a module."""
-        end = self._recorded(number)
+        end = recorded(self.runs, number)
         todo: list[Part] = [(v, end, ()) for v in _values(end)] if end is not None else []
         asked: set[tuple[int, int]] = set()
         while todo and len(asked) < _LAST:
@@ -271,7 +266,7 @@ class Branches:
                 body = at.call.body
                 found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
                 if found:
-                    adding = (r for r in found if not sums.isdisjoint(_own(r)) or _renames(r.node))
+                    adding = (r for r in found if not sums.isdisjoint(r.own) or _renames(r.node))
                     return next(adding, next((r for r in found if _only_passes_on(r.node)), found[0])).place
                 at = at.call.caller
             return one.place
@@ -325,11 +320,6 @@ def never_read(trace: Trace, module: str) -> Place | None:
         if any(p.file == file for p in places) and not _DYNAMIC.isdisjoint(names):
             return None  # it may be found by going over all that the module has
     return places[0] if len(places) == 1 else None
-
-
-def _own(one: Run) -> set[int]:
-    """The nodes that a statement recorded outside the functions that it called."""
-    return set(range(one.began, one.ended)).difference(*(range(c.began, c.ended) for c in one.inner))
 
 
 def _values(one: Run) -> list[ast.expr]:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 import secondpass
-from secondpass.keeper.recompute import replay
+from secondpass.keeper.recompute import replay, verify
 
 X = torch.linspace(-2, 2, 32).reshape(4, 8)
 
@@ -390,3 +390,74 @@ def test_tensors_stored_on_ctx(policy):
     kept = secondpass.keep(model, policy=policy)
     for _ in range(3):
         assert same(rows(model, kept, False), rows(model, model, True))
+
+
+LATER = {
+    "data": lambda y: y.data.mul_(0.5),
+    "numpy": lambda y: y.detach().numpy().__setitem__(0, 0.25),
+    "storage": lambda y: torch.empty(0).set_(y.untyped_storage(), 0, y.shape).mul_(0.5),
+    "filled": lambda y: y.untyped_storage().fill_(0),
+}
+
+
+@pytest.mark.parametrize("policy", ["recompute", "offload"])
+@pytest.mark.parametrize("write", LATER.values(), ids=LATER)
+@pytest.mark.parametrize("saved_before", [True, False])
+def test_memory_that_is_handed_out_after_the_plan_was_made(write, saved_before, policy):
+    """No version tells that it was written to: its readers, before and after, read what PyTorch's nodes would."""
+    weight = torch.ones(8, requires_grad=True)
+
+    def forward(x, turn):
+        y = (x * weight).exp() if saved_before else x * weight
+        if turn >= 2:
+            write(y)
+        return torch.cat(y.sin().chunk(2)[::-1]) * torch.nn.functional.threshold(y, 0.1, 0.2)
+
+    kept = secondpass.keep(forward, policy=policy)
+    for turn in range(4):
+        out, plain = kept(X, turn), forward(X, turn)
+        for _ in range(2):
+            (found,) = torch.autograd.grad(out.sum(), weight)
+            assert torch.equal(found, torch.autograd.grad(plain.sum(), weight, retain_graph=True)[0])
+
+
+def clamped(x):
+    y = x.sin()
+    y.clamp_(-0.5, 0.5)
+    return functional.avg_pool1d(y, 3, 1, 1) * y
+
+
+def test_what_an_operation_saved_before_it_wrote_is_made_again():
+    """Also of an operation that writes to what requires a gradient."""
+    kept = secondpass.keep(clamped, policy="recompute")
+    for _ in range(3):
+        x = X.clone().requires_grad_()
+        out, plain = kept(x), clamped(x)
+        for _ in range(3):  # the last one comes when all was let go
+            (found,) = torch.autograd.grad(out.sum(), x)
+            assert torch.equal(found, torch.autograd.grad(plain.sum(), x, retain_graph=True)[0])
+        assert all(line.held <= X.nbytes for line in kept.ledger().lines)
+        kept.close()
+        assert torch.equal(torch.autograd.grad(out.sum(), x)[0], found)
+
+
+def test_each_result_of_an_operation_is_trusted_by_itself(monkeypatch):
+    """What it returned came out the same, what it saved did not: in later calls the one goes, and the other stays."""
+    plain = verify._same
+    monkeypatch.setattr(verify, "_same", lambda store, value: value.slot[0] != "pack" and plain(store, value))
+    kept = secondpass.keep(clamped, policy="recompute")
+
+    def slots():
+        out = kept(X.clone().requires_grad_())
+        out.sum().backward()
+        kept.close()
+        (call,) = kept._keeper.calls
+        values = list(call.store.values())
+        return (
+            {value.slot[0] for value in values if value.data is not None and value.counted},
+            {value.slot[0] for value in values if value.data is None},
+        )
+
+    for _ in range(3):
+        held, gone = slots()
+        assert "pack" in held and "pack" not in gone and gone

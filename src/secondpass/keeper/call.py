@@ -271,8 +271,11 @@ class Call(Region):
         if not known and self.plan is not None and op.number < len(self.plan.steps):
             # Later calls need not compare again. A plan that was made for a pass in the midst of a block ends there.
             step = self.plan.steps[op.number]
-            step.solid |= value.op is None
-            step.trusted = same and all(made.trusted for made in op.made() if made.tokens)
+            slot = frozenset([op.origin or value.slot])
+            if value.op is None:
+                step.solid |= slot
+            elif same:
+                step.trusted |= slot
         if same:
             store.drop(value)
         return same

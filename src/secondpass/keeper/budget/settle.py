@@ -271,7 +271,9 @@ def _plan(call: Call, keeper: Owner, places: list[Place], decision: _Decision) -
     wanted = _wanted(tape.ops, run, steps, places) | _first(tape.ops)
     for op, step in zip(tape.ops, steps, strict=True):
         step.grad = op.grad
-        step.trusted = op in run
+        step.trusted = frozenset(value.slot for value in op.made() if value.trusted).union(
+            cast.origin for cast in op.casts if cast.origin and all(value.trusted for value in cast.made())
+        )
     return Plan(
         budget=keeper.budget,
         bytes=planner.full,

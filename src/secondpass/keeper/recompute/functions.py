@@ -65,7 +65,9 @@ def _attributes() -> set[Function]:
 PASSIVE: frozenset[Function] = frozenset(_VIEWS | _LOOKS | _attributes())
 """Functions that are called as if nobody looked."""
 
-EXPOSING: frozenset[Function] = frozenset(_all("__array__ __dlpack__ data_ptr numpy share_memory_"))
+EXPOSING: frozenset[Function] = frozenset(
+    _all("__array__ __dlpack__ data_ptr numpy share_memory_ storage untyped_storage") | {torch.Tensor.data.__get__}  # type: ignore[attr-defined]
+)
 """Of these, those that hand memory out to others, who may write there without a version that tells so."""
 
 _HEAVY: frozenset[Function] = frozenset(

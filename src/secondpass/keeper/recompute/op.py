@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from ..saved.mask import Bits
 
 __all__ = [
-    "GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Value", "bare", "copied", "lazy", "view",
+    "GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Slot", "Value", "bare", "copied", "lazy",
+    "view",
 ]  # fmt: skip
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
 MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
 """Kinds of values: computed again at will; made here, but only once; from outside; a parameter."""
+
+
+Slot = tuple[str, int]
 
 
 class Holder(Protocol):
@@ -54,7 +58,7 @@ class Value:
 
     op: Op | None = None
     """What computes it; None where it can only be held."""
-    slot: tuple[str, int] = ("out", 0)
+    slot: Slot = ("out", 0)
     """Which of the operation's results: a returned tensor, an argument it wrote to, or a tensor it saved."""
     kind = MADE
     requires_grad = False
@@ -108,6 +112,10 @@ class Value:
         if self.slot[0] == "pack":
             return _INSIDE * self.nbytes >= max((ref.value.nbytes for ref in op.inputs), default=0)
         return True
+
+    def give_up(self, why: str) -> None:
+        """It can only be held."""
+        self.op, self.kind, self.why = None, GIVEN if self.outside else SOURCE, why
 
     @property
     def here(self) -> bool:
@@ -168,6 +176,8 @@ class Op:
     _needs: tuple[Value, ...] | None = None
     cast: Any = None
     """Of a cast: the argument that was cast."""
+    origin: Slot | None = None
+    """Of a cast: which result of the function it was taken for at first."""
     casts: tuple[Op, ...] = ()
     """What autocast did to its arguments, as far as its nodes saved it: see NOTE [ Casts ]."""
     grad = False
@@ -219,14 +229,14 @@ class Op:
         """It cannot be run again: its results can only be held."""
         self.why = why
         for value in self.made():
-            value.op, value.kind, value.why = None, GIVEN if value.outside else SOURCE, why
+            value.give_up(why)
         self.args, self.kwargs, self.inputs, self.leaves, self.noise, self._needs = [], {}, [], [], None, None
 
     def give_up_inside(self, why: str) -> None:
         """What it saved for itself can only be held."""
         for value in list(self.made()):
             if value.slot[0] == "pack":
-                value.op, value.kind, value.why = None, SOURCE, why
+                value.give_up(why)
 
     def cast_to(self, value: Value, dtype: torch.dtype, reshapes: bool) -> Op | None:
         """What cast an argument to a tensor that the function saved: see NOTE [ Casts ] 2.

@@ -229,16 +229,22 @@ def _inputs(op: Op, made: dict[Value, torch.Tensor]) -> dict[Value, torch.Tensor
 
 def _copies(op: Op, made: dict[Value, torch.Tensor], last: dict[Value, int], place: int) -> dict[Value, torch.Tensor]:
     """The same for an operation that writes to some of them: those are copies, if anybody else needs them."""
-    written = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
+    written = _written(op)
     bases: dict[Value, torch.Tensor] = {}
     for number, ref in enumerate(op.inputs):
         base = made.get(ref.value)
         private = base is not None and last.get(ref.value, -1) <= place
         base = _memory(ref.value) if base is None else base
-        if (number in written or not written) and not private and ref.value not in bases:
+        if number in written and not private and ref.value not in bases:
             base = copied(base)
         bases.setdefault(ref.value, base)
     return bases
+
+
+def _written(op: Op) -> set[int]:
+    """The arguments that an operation writes to: as far as anybody remembers, otherwise it may be any."""
+    found = {number for value in op.made() for slot, number in [value.slot] if slot == "arg"}
+    return found or set(range(len(op.inputs)))
 
 
 def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
@@ -261,6 +267,8 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
         kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
         return _outputs(op.func(*args, **kwargs))
     learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
+    if grad and op.writes:
+        _past_leaves(op, bases, views)
     args = [_argument(value, bases, learned, views) for value in op.args]
     kwargs = {name: _argument(value, bases, learned, views) for name, value in op.kwargs.items()}
     packs: list[torch.Tensor] = []
@@ -290,6 +298,16 @@ def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[i
     if op.writes:
         found.update({("arg", number): bases[ref.value] for number, ref in enumerate(op.inputs)})
     return found
+
+
+def _past_leaves(op: Op, bases: dict[Value, torch.Tensor], views: dict[int, torch.Tensor]) -> None:
+    """PyTorch writes to no leaf that requires a gradient: what an operation writes to gets a history, and keeps its bits."""
+    written = _written(op)
+    for number, ref in enumerate(op.inputs):
+        if ref.requires_grad and number in written:
+            found = views[id(ref)] = view(bases[ref.value], ref).detach()
+            with torch.enable_grad():
+                found.copy_(found.detach().clone().requires_grad_())
 
 
 def _outputs(out: Any) -> Made:

@@ -38,7 +38,7 @@ from ..saved.graph import storage_of
 from ..saved.store import Store
 from ..unseen import dispatched, unseen
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Value, copied, lazy
+from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied, lazy
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, top_hooks
 
@@ -77,10 +77,10 @@ class Step:
         """Its result is held although no node saved it: others are computed from it."""
         self.grad = False
         """See `Op.grad`."""
-        self.trusted = False
-        """Its results were computed again once, and were the same."""
-        self.solid = False
-        """They were not: they are held."""
+        self.trusted: frozenset[Slot] = frozenset()
+        """Those of its results that were computed again once, and were the same."""
+        self.solid: frozenset[Slot] = frozenset()
+        """Those that were not: they are held."""
 
 
 class Script(NamedTuple):
@@ -393,7 +393,8 @@ class Tape(TorchFunctionMode):
     def _expose(self, tensor: torch.Tensor) -> None:
         """Others get to know where it lies. What they will write there is what its readers shall read.
 
-        What was computed from it before is computed again from what lies there now.
+        What was computed from it before is computed again from what lies there now. What lies there from here on is
+        something else, that keep did not see being made: when they write, nobody knows.
         """
         key, _ = storage_of(tensor)
         value = self._values.get(key)
@@ -405,6 +406,7 @@ class Tape(TorchFunctionMode):
             self._store.hold(value, tensor.detach())
         if self._script is not None or value.op is None:
             value.original = copied(tensor)
+        del self._values[key]
 
     # After a call --------------------------------------------------------------------------------------------------
 
@@ -431,16 +433,16 @@ class Tape(TorchFunctionMode):
         step = self._step
         if op.results:
             why = op.why or self._objection(op, known, grad)
-            if step is not None and step.solid:
-                why = f"`{op.name}` did not give the same result again"
             if why is not None:
                 op.give_up(why)
             else:
                 if step is not None:
                     op.grad = step.grad
-                    if step.trusted:
+                    if step.trusted or step.solid:
                         for result in op.made():
-                            result.trusted = True
+                            result.trusted = result.slot in step.trusted
+                            if result.slot in step.solid:
+                                result.give_up(f"`{op.name}` did not give the same result again")
                 if op.autocast is not None:
                     self._find_casts(op, known)
                 if known.statistics:
@@ -520,6 +522,7 @@ class Tape(TorchFunctionMode):
             if value.slot[0] == "pack" and value.data is not None:
                 cast = op.cast_to(value, value.data.dtype, known.reshapes)
                 if cast is not None:
+                    cast.origin = value.slot
                     value.op, value.slot = cast, ("out", 0)
                     cast.results.append(weakref.ref(value))
                     op.casts += (cast,)

@@ -568,3 +568,60 @@ def test_nothing_is_said_of_what_python_refuses(tmp_path: Path) -> None:
         opt.step()
     """
     assert codes(tmp_path, body) == []
+
+
+@pytest.mark.parametrize(
+    ("owner", "after", "found"),
+    [
+        ("None", "pass", ["SP403"]),  # a descent by hand
+        ("library.build_optimizer(net)", "net.weight.data = old", []),  # an attack, which puts them back after one pass
+        ("torch.optim.SGD(library.chosen(net), lr=0.1)", "net.weight.data = old", []),
+    ],
+)
+def test_parameters_that_an_optimizer_may_own_are_not_trained_by_hand(
+    tmp_path: Path, owner: str, after: str, found: list[str]
+) -> None:
+    body = f"""
+    import library
+    rule = {owner}
+    for x in torch.randn(9, 2, 3):
+        net(x).pow(2).mean().backward()
+        old = net.weight.data.clone()
+        net.weight.data.add_(0.1 * net.weight.grad)
+        net(x).pow(2).mean().backward()
+        {after}
+        if rule is not None:
+            rule.step()
+            rule.zero_grad()
+    """
+    head = "import torch\nfrom torch import nn\nnet = nn.Linear(3, 3)\n"
+    assert codes(tmp_path, body, head) == found
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("prior = weights.softmax(0)", []),  # made once for all steps: there the graph is needed
+        ("print(weights)", ["SP402"]),
+        ("prior = torch.ones(3)", ["SP402"]),
+    ],
+)
+@pytest.mark.parametrize("option", ["'--learned', action='store_true'", "'--learned', type=int, default=0"])
+def test_what_is_never_needed_is_needed_under_no_option(
+    tmp_path: Path, option: str, more: str, found: list[str]
+) -> None:
+    body = f"""
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument({option})
+    args = parser.parse_args()
+    weights = torch.zeros(3, requires_grad=True)
+    prior = torch.ones(3) / 3
+    if args.learned:
+        {more}
+    for x in torch.randn(9, 2, 3):
+        opt.zero_grad()
+        (net(x).pow(2) * prior).mean().backward(retain_graph=True)
+        opt.step()
+    """
+    assert codes(tmp_path, body) == found

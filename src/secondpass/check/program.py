@@ -9,6 +9,7 @@ NOTE [ When a finding is certain ]
    has at the same line (an attribute, a key, a name): with those answers the program would have failed.
 4. Nothing is said that hangs on a branch which no reading entered that came to it: the program is read again with that
    branch taken.
+5. That something is never needed must be so whichever options the program is run with, not with their defaults alone.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ class Reading:
     """(file, line) of the statements that ran, and how many others had run before."""
     answers: Answers = field(default_factory=dict)
     ways: Ways = field(default_factory=dict)
+    settings: Ways = field(default_factory=dict)
+    optional: bool = False
+    """Whether options were read as what their defaults are not."""
     turned: list[list[Site]] = field(default_factory=list)
     """Which conditions were turned in readings that went on from this one."""
     stepped: bool = False
@@ -72,6 +76,12 @@ class Reading:
 
 _ONWARD = 8
 """How many more readings a finding must outlive, each of which enters branches that none has entered."""
+
+_ALWAYS = frozenset({"SP402"})
+"""What must be so whichever options the program is run with: that something is never needed."""
+
+_OPTIONS = 4
+"""How many options a finding of that kind must outlive."""
 
 _TURNS = 6
 """How many answers are turned round that made a program raise an exception of its own."""
@@ -101,7 +111,7 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
             break
     made = Reading(policy, (), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
     made.unread = {n.place for n in m.engine.nodes if n.given is not None}
-    made.answers, made.ways = m.policy.answers, m.policy.ways
+    made.answers, made.ways, made.settings = m.policy.answers, m.policy.ways, m.policy.settings
     made.lacks = m.lacks
     made.stepped = any(o.steps for o in m.engine.owners.values())
     if m.hurried:
@@ -144,6 +154,9 @@ def read_program(
             break
         readings.append(_once(project, start, onward[0].policy, budget, onward[1]))
         certain = _certain(readings)
+    for base, options in _optional(certain):
+        readings.append(replace(_once(project, start, base.policy, budget, options), optional=True))
+        certain = _certain(readings)
     # A reading that was cut off before it came to a pass says nothing of the functions that it was in: they are read again.
     called = set().union(*(r.called for r in readings if r.whole or r.passes))
     return tuple(_qualified(*found) for found in certain.values()), called, set().union(*(r.files for r in readings))
@@ -152,9 +165,10 @@ def read_program(
 def _certain(readings: list[Reading]) -> dict[tuple[Any, ...], tuple[Finding, Reading]]:
     """The findings that no reading speaks against, each with the first reading that has it."""
     certain: dict[tuple[Any, ...], tuple[Finding, Reading]] = {}
-    for reading in readings:
+    for reading in (r for r in readings if not r.optional):
         for finding in reading.findings:
-            if finding.sure and all(_agrees(finding, reading, other) for other in readings if other is not reading):
+            others = (r for r in readings if r is not reading and not (r.optional and finding.code not in _ALWAYS))
+            if finding.sure and all(_agrees(finding, reading, other) for other in others):
                 certain.setdefault(_identity(finding), (finding, reading))
     return certain
 
@@ -176,6 +190,21 @@ def _onward(
                 base.turned.append(turned)
                 return base, Onward(base.answers, base.ways, turned)
     return None
+
+
+def _optional(certain: dict[tuple[Any, ...], tuple[Finding, Reading]]) -> list[tuple[Reading, Onward]]:
+    """How to read with options set that are not set by default, one at a time, where that may speak against a finding."""
+    found: list[tuple[Reading, Onward]] = []
+    for finding, base in certain.values():
+        if finding.code not in _ALWAYS:
+            continue
+        sites: dict[Any, list[Site]] = {}
+        for site in _nearest([s for s, way in base.settings.items() if way.leads - way.taken], finding.failed):
+            for option in base.settings[site].parts:
+                sites.setdefault(option, []).append(site)
+        for turned in list(sites.values())[:_OPTIONS]:
+            found.append((base, Onward(base.answers, {**base.ways, **base.settings}, turned)))
+    return found[: 2 * _OPTIONS]
 
 
 def _nearest(sites: list[Site], place: Place | None) -> list[Site]:

@@ -93,6 +93,8 @@ def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
 def _of_object(m: Machine, owner: Object, name: str) -> Any:
     found = owner.attrs.get(name, owner)
     if found is not owner:
+        if owner.cls.external == "argparse.Namespace":
+            m.options.append(name)
         return found
     pair = owner.cls.find(name)
     if pair is not None:

@@ -56,6 +56,8 @@ class Policy:
         self.site: Site | None = None
         """The condition that is being looked at."""
         self.ways: Ways = {}
+        self.settings: Ways = {}
+        """The conditions that options decide, with their defaults."""
         self.asked = 0
         self.answers: dict[Any, bool] = {}
         self.equal: dict[Any, Any] = {}
@@ -70,6 +72,14 @@ class Policy:
         way = self.ways.setdefault(site, Way())
         way.taken.add(answer)
         way.leads = leads
+
+    def decided(self, site: Site, answer: bool, leads: set[bool], options: list[str]) -> bool:
+        """Which way a condition goes that options of the program decide: as their defaults say, or the other way."""
+        way = self.settings.setdefault(site, Way())
+        way.taken.add(answer)
+        way.leads = leads
+        way.parts.update(dict.fromkeys(options, True))
+        return self._onward.aims.get(site, answer)
 
     def aim(self) -> bool | None:
         """The way that is to be taken at the condition that is being looked at, if it is one of those to be turned."""

@@ -50,6 +50,8 @@ class Engine:
         self.divided = False
         """Whether a pass walked one of several things that a network that is not read gave: maybe not all of it."""
         self.owners: dict[int, Owner] = {}
+        self.listed = True
+        """Whether all that any optimizer owns is known."""
         self.never: dict[int, set[Leaf]] = {}
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
         self.held: set[int] = set()
@@ -156,7 +158,13 @@ class Engine:
     def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
         """A parameter that no optimizer owns was moved after the program had read its gradient."""
         number = leaf.node.number
-        if not leaf.read or not leaf.has or leaf.doubt or any(number in o.leaves for o in self.owners.values()):
+        if (
+            not self.listed
+            or not leaf.read
+            or not leaf.has
+            or leaf.doubt
+            or any(number in o.leaves for o in self.owners.values())
+        ):
             return False
         leaf.applied.add(-1)
         self.steps.append(Step(self.clock - 1, "", (number,), place, (number,), {number: leaf.made}))

@@ -176,6 +176,8 @@ class Machine(ABC):
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
         self.hurried = 0
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
+        self.options: list[str] = []
+        """The options of the program that were read since the last condition was begun."""
         self.trying = 0
         """How many `try` statements with handlers are under way."""
         self.short = 0
@@ -363,12 +365,17 @@ class Machine(ABC):
         """What an `if` asks, and which way it goes."""
         site = self.frames[-1].module.file, node.lineno, node.col_offset
         outer, self.policy.site = self.policy.site, site
+        options, self.options = self.options, []
         try:
             test = self.evaluate(node.test, scope)
             answer = self.truth(test, lean)
+            read = self.options
         finally:
-            self.policy.site = outer
-        if self.known_truth(test) is None and lean is None:
+            self.policy.site, self.options = outer, options
+        known = self.known_truth(test) is not None
+        if known and read:
+            answer = self.policy.decided(site, answer, {True, False} if node.orelse else {True}, read)
+        if not known and lean is None:
             self.policy.went(site, answer, {True, False} if node.orelse else {True})
         return test, answer
 

@@ -95,6 +95,7 @@ def _own(m: Machine, owner: Object) -> None:
     name = owner.hidden.get("name", "")
     numbers = tuple(leaf.node.number for leaf in owner.hidden.get("leaves", ()) if leaf.tensor.needs)
     steps = owner.hidden.get("steps", 0)
+    m.engine.listed = m.engine.listed and bool(owner.hidden.get("whole")) and bool(owner.hidden.get("leaves"))
     sure = owner.hidden.get("whole", False) and not owner.loose and owner.hidden.get("trains")
     never = [leaf.node.number for leaf in m.engine.never.get(id(owner), ()) if _missed(leaf)]
     bare = tuple(sorted(never, reverse=True)) if sure else None

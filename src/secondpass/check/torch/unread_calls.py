@@ -133,6 +133,7 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
     if name == "step" and not owner.plain:
         key = repr(owner.key).lower()
         if not args and not re.search(r"sched|lr_|warm|prof", key):
+            m.engine.listed = False
             for leaf in m.engine.leaves:
                 leaf.store.doubt = len(m.engine.nodes) if leaf.has is not False else leaf.store.doubt
         if args and isinstance(args[0], Function):

@@ -203,3 +203,11 @@ def test_names_of_causes_can_be_completed():
 def test_a_message_needs_no_quotes():
     words = "element 0 of tensors does not require grad and does not have a grad_fn".split()
     assert call(*words).stdout.startswith("# SP301 lost-history\n")
+
+
+def test_an_interrupt_is_no_finding(monkeypatch):
+    def interrupted(word: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("secondpass.commands.explain.find", interrupted)
+    assert call("SP103").exit_code == 130

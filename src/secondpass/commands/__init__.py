@@ -25,6 +25,13 @@ class _Commands(click.Group):
         found: click.Command = import_module(f"{__name__}.{cmd_name}").command
         return found
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Click's own status is 1, which of `check` means findings.
+            ctx.exit(130)
+
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", prog_name="secondpass")

@@ -31,10 +31,10 @@ def fold(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def wrap(text: str, width: int, *, label: str = "", style: str = "text", indent: int = LABEL) -> list[Line]:
+def wrap(text: str, width: int, *, label: str = "", style: str = "text") -> list[Line]:
     """A labelled paragraph: the label on the first line, the text in a column of its own."""
-    rows = fold(text, width - indent)
-    heads = [label.ljust(indent)] + [" " * indent] * (len(rows) - 1)
+    rows = fold(text, width - LABEL)
+    heads = [label.ljust(LABEL)] + [" " * LABEL] * (len(rows) - 1)
     return [Line(((head, "label"), (row, style))) for head, row in zip(heads, rows, strict=True)]
 
 

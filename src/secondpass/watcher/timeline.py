@@ -29,8 +29,6 @@ class Moment:
 
     stack: tuple[Place, ...]
     loops: tuple[Loop, ...]
-    begun: int
-    """The position at which the innermost statement began."""
 
 
 class _Reading:
@@ -160,14 +158,11 @@ class Timeline:
     def _moment(self, frames: list[Frame], counts: dict[int, int]) -> Moment:
         stack: list[Any] = []
         loops: list[Any] = []
-        begun = 0
-        for statement, position in reversed(frames):
+        for statement, _ in reversed(frames):
             if statement is None:
                 continue
-            if not stack:
-                begun = position
             stack.append(self.place(statement))
             for loop in statement.loops:
                 s = self.log.statements[loop]
                 loops.append(Loop(self.files.show(s.file), s.line, counts.get(loop, 0)))
-        return Moment(tuple(stack), tuple(loops), begun)
+        return Moment(tuple(stack), tuple(loops))

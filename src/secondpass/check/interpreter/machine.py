@@ -231,14 +231,14 @@ class Machine(ABC):
         self.sites[stack] = self.sites.get(stack, 0) + 1
         self.reached[key] = self.reached.get(key, 0) + 1
 
-    def spend(self, amount: int = 1) -> None:
-        """Counts work; raises `Exhausted` at the limit."""
-        self.steps += amount
+    def spend(self) -> None:
+        """Counts one piece of work; raises `Exhausted` at the limit."""
+        self.steps += 1
         if self.steps > self.most and (not self.engine.passes or self.steps > self.TRAINING * self.most):
             raise Exhausted
         if self.steps > self.limit:
             raise Costly
-        self.budget.left -= amount
+        self.budget.left -= 1
         if self.budget.left < 0:
             raise Exhausted
 

@@ -220,9 +220,9 @@ class GraphNode(lifecycle.Node):
         """The nodes that its edges lead to."""
         return tuple([n for n, _ in self.edges])
 
-    def connect(self, parents: Iterable[GraphNode], maybe: tuple[GraphNode, ...] = ()) -> None:
+    def connect(self, parents: Iterable[GraphNode]) -> None:
         """More is known now of where it comes from."""
-        self.edges, self.maybe = tuple([(p, 0) for p in parents]), maybe
+        self.edges, self.maybe = tuple([(p, 0) for p in parents]), ()
 
     def save(self, names: Iterable[str], tensors: Iterable[tuple[str, Tensor]] = ()) -> None:
         """What it saves, by name, and the tensors of them that are known."""

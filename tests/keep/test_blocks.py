@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`with kept(...)` around any code; plans; budgets that are shares, and that change."""
 
+import contextlib
 import copy
 import warnings
 
@@ -13,6 +14,7 @@ from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 import secondpass
+from secondpass.keeper.keeper import Keeper
 
 X = torch.linspace(-1, 1, 64).reshape(8, 8)
 OPTIONS = {
@@ -295,3 +297,48 @@ def test_copies_share_nothing():
     again = copy.deepcopy(kept)
     again.budget = "2GB"
     assert kept.budget == 10**9
+
+
+@pytest.mark.parametrize("options", [{}, {"policy": "retain"}, {"policy": "recompute"}, {"budget": "50% of full"}])
+@pytest.mark.filterwarnings("ignore:secondpass")
+def test_blocks_in_generators_that_take_turns(options):
+    """They do not end in the order in which they began: each keeps what is its own, and PyTorch is left as it was."""
+
+    def steps(weight, block):
+        with block:
+            y = torch.tanh(X @ weight)
+            yield y
+            y = (y * y).sin()
+            yield y
+        yield y.exp()
+
+    def run(*blocks):
+        weights = [torch.eye(8).requires_grad_() for _ in blocks]
+        found = []
+        for turns in zip(*map(steps, weights, blocks), strict=True):
+            for y in turns:
+                y.pow(2).sum().backward(retain_graph=True)
+            found += [weight.grad.clone() for weight in weights]
+        return found
+
+    expected = run(*(contextlib.nullcontext() for _ in range(3)))
+    for _ in range(3):
+        found = run(*(secondpass.kept(**options) for _ in range(3)))
+        assert all(map(torch.equal, found, expected))
+        assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_a_share_of_which_another_thread_has_taken_more_meanwhile(monkeypatch):
+    """The least that can be met is taken, and that is there already."""
+    plain = Keeper.take_least
+
+    def later(self, least):
+        self.budget = max(self.budget, 2 * least)
+        return plain(self, least)
+
+    monkeypatch.setattr(Keeper, "take_least", later)
+    weight = torch.eye(8).requires_grad_()
+    kept = secondpass.keep(lambda x: torch.tanh(x @ weight).sin(), budget="1% of full")
+    out = kept(X)
+    (first,) = torch.autograd.grad(out.sum(), weight)
+    assert torch.equal(torch.autograd.grad(out.sum(), weight)[0], first)

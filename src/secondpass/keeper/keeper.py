@@ -149,8 +149,10 @@ class Keeper:
 
     def take_least(self, least: int) -> int | None:
         """A share of what is not known before cannot be met: the least that can be is taken instead, with a warning."""
-        if not isinstance(self._asked, Share) or self.budget is None or least <= self.budget:
+        if not isinstance(self._asked, Share) or self.budget is None:
             return None
+        if least <= self.budget:  # another thread has taken more meanwhile
+            return self.budget
         if not self._lessened:
             self._lessened = True
             part = float(self._asked.part)
@@ -230,7 +232,7 @@ class Keeper:
             try:
                 yield
             finally:
-                self._here.calls.pop()
+                self._here.calls.remove(call)  # blocks in generators and tasks need not end in the order they began in
 
     def end(self, call: Call, result: Any) -> None:
         """The forward is over."""

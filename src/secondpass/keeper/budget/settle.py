@@ -64,9 +64,10 @@ def settle(call: Call, keeper: Owner) -> None:
             if needed < others:  # what a call still holds that is over goes with its name, when this one takes it
                 others = needed
                 continue
-            budget = keeper.take_least(error.least + others)
-            if budget is None:
+            taken = keeper.take_least(error.least + others)
+            if taken is None or taken == budget:
                 raise
+            budget = taken
             continue
         dropped = () if decision.choice is None else decision.choice.dropped
         failed = next((value for value in sorted(dropped, key=_number) if not verify(store, value)), None)

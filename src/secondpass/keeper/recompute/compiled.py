@@ -18,7 +18,7 @@ import torch
 
 from ..stand_in import StandIn, standing_in
 
-__all__ = ["paused", "watching_compiled"]
+__all__ = ["paused", "step_out", "watching_compiled"]
 
 _NAME = "_maybe_set_eval_frame"
 _modes: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack
@@ -39,6 +39,15 @@ def paused() -> Iterator[None]:
         yield
     finally:
         _replace(before)
+
+
+def step_out(mode: Any) -> None:
+    """Takes a mode from the stack, wherever it is: what began in a generator need not end in order."""
+    modes = _modes()
+    if modes and modes[-1] is mode:
+        _pop()
+    elif mode in modes:
+        _replace([other for other in modes if other is not mode])
 
 
 def _replace(modes: list[Any]) -> list[Any]:

@@ -37,6 +37,7 @@ from torch.overrides import TorchFunctionMode
 from ..saved.graph import storage_of
 from ..saved.store import Store
 from ..unseen import dispatched, unseen
+from .compiled import step_out
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
 from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied, lazy
 from .rng import Draw
@@ -138,12 +139,15 @@ class Tape(TorchFunctionMode):
         self._dispatched = 0
         """So many dispatch modes are."""
         self.resting = False
-        """A pass runs: what it computes is not part of the forward."""
+        """A pass runs, or the forward is over: what is computed is not part of it."""
 
     @property
     def planned(self) -> bool:
         """So far this forward has done what the plan was made for."""
         return self._script is not None
+
+    def __exit__(self, *_: object) -> None:
+        step_out(self)
 
     # Calls of functions --------------------------------------------------------------------------------------------
 
@@ -529,7 +533,8 @@ class Tape(TorchFunctionMode):
                     op.results = [result for result in op.results if result() is not value]
 
     def close(self) -> None:
-        """The forward is over. Addresses mean nothing from here on."""
+        """The forward is over. Addresses mean nothing from here on, even if another thread's stack still has this mode."""
+        self.resting = True
         self._values.clear()
         for weak in self._weak:
             torch.UntypedStorage._free_weak_ref(weak)  # type: ignore[no-untyped-call]

@@ -114,4 +114,4 @@ def apart_from_nodes(call: _Call) -> Iterator[None]:
         finally:
             if around is not None:
                 _home._pop_saved_tensors_default_hooks()
-            _here.calls.pop()
+            _here.calls.remove(call)

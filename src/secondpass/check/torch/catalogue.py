@@ -12,6 +12,7 @@ from ..interpreter.library import function, models
 from ..interpreter.loops import iterate
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
+from . import layers  # noqa: F401 - registers `torch.nn.Module`
 from .modules import is_module, make_parameter
 from .tensors import Packed, apply_row, computed, opaque, operate, operate_in_place, packed
 

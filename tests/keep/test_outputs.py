@@ -304,3 +304,61 @@ def test_adapters(options):
             for number in range(2):
                 found[-1] += torch.autograd.grad(out[:, number].sum(), parameters, retain_graph=retain)
         assert differences(*found) == []
+
+
+class Leaving(nn.Module):
+    """What passes start from is not what it returns."""
+
+    def __init__(self, returns):
+        super().__init__()
+        seed(0)
+        self.stack, self.returns, self.losses = Stack(), returns, []
+
+    def forward(self, x, bag):
+        self.losses.clear()
+        for block in self.stack.blocks:
+            x = block(x)
+            self.losses.append(x.pow(2).mean())
+            bag.append(x.sin().sum())
+        return x if self.returns else x.detach()
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("returns", [True, False])
+@pytest.mark.parametrize("where", ["a module", "an argument", "a hook"])
+def test_passes_over_what_a_call_has_left_behind(where, returns, options):
+    """The result is dropped, or has no history: what modules, arguments and hooks have of the call is kept as well."""
+    model, seen = Leaving(returns), []
+    for block in model.stack.blocks:
+        block.register_forward_hook(lambda module, args, out: seen.append(out.abs().sum()))
+    parameters = list(model.parameters())
+    kept = secondpass.keep(model, **options)
+
+    def rows(call, retain):
+        seen.clear()
+        bag = []
+        call(X, bag)
+        losses = {"a module": model.losses, "an argument": bag, "a hook": seen}[where]
+        if where != "a module":
+            model.losses.clear()
+        return [
+            found
+            for loss in (*losses, losses[0])
+            for found in torch.autograd.grad(loss, parameters, retain_graph=retain, allow_unused=True)
+        ]
+
+    expected = rows(model, True)
+    for _ in range(3):
+        assert differences(rows(kept, None), expected) == []
+
+
+def test_a_call_ends_with_the_last_of_its_graph():
+    model = Leaving(True)
+    kept, bag = secondpass.keep(model), []
+    kept(X, bag)
+    assert len(kept._keeper.calls) == 1
+    model.losses.clear()
+    del bag[1:]
+    assert len(kept._keeper.calls) == 1
+    bag.clear()
+    assert len(kept._keeper.calls) == 0

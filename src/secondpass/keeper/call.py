@@ -294,7 +294,9 @@ class Call(Region):
         """The forward is over. False where nothing in it can be walked."""
         found = self.close_region(outputs)
         store = self.store
-        if store is not None:
+        if store is None:
+            self.hold_from_below()
+        else:
             self.segment_over()
             if self.plan is None:
                 keys = {value.key for value in store.values()}

@@ -178,7 +178,7 @@ class Keeper:
                 self.abandon(call)
             raise
         with unseen():
-            self.end(call, result)
+            self.end(call, result, (args, kwargs))
         return result
 
     def begin(self, inputs: list[torch.Tensor], block: bool = False) -> Call:
@@ -234,9 +234,11 @@ class Keeper:
             finally:
                 self._here.calls.remove(call)  # blocks in generators and tasks need not end in the order they began in
 
-    def end(self, call: Call, result: Any) -> None:
+    def end(self, call: Call, result: Any, given: Any = ()) -> None:
         """The forward is over."""
         outputs = list(tensors(result, objects=True))
+        if call.store is None and all(value.grad_fn is None for value in outputs):
+            outputs += self._left_behind(given)
         found = call.close_call(outputs)
         if not found and isinstance(result, (Generator, AsyncGenerator, Coroutine)):
             self._say_nothing_found("it computes when it is asked for more, after the call")
@@ -249,6 +251,12 @@ class Keeper:
         call.close_tape()
         if call.replays:  # otherwise nobody has looked
             self.units.warn()
+
+    def _left_behind(self, given: Any) -> Iterator[torch.Tensor]:
+        """Where a call that returns no history may have left one: in its arguments, and in its modules."""
+        yield from tensors(given, objects=True)
+        for part in () if self.module is None else self.module.modules():
+            yield from tensors(list(vars(part).values()))
 
     def _settle_end(self, call: Call) -> None:
         try:

@@ -5,8 +5,10 @@ NOTE [ A region of the graph ]
 1. It is told by PyTorch's numbers of nodes: those between the marks taken around the call, in the thread that ran it.
    Numbers are per thread, so for a pass of another thread a number alone proves nothing: there a node must be known as
    one behind an output of the call.
-2. The nodes behind the outputs hold the region (in their metadata), and so do the tokens of the tape. The region knows
-   outputs and roots by weak reference only. So it dies with the graph.
+2. The nodes behind the outputs hold the region (in their metadata), and so do the tokens of the tape. Where there is no
+   tape, the nodes do with which its histories begin: whatever is left of the region, what a hook has collected or a
+   module has stored, leads to one of them. The region knows outputs and roots by weak reference only. So it dies with
+   the graph.
 3. Outputs are found in the result, in containers and in the attributes of objects. A call without any in its result
    (it returned a generator, or nothing) still has its numbers.
 """
@@ -64,10 +66,33 @@ class Region:
         node: Any = tensor.grad_fn
         if node is None or not self.inside(node):
             return False
+        self._held_by(node)
+        return True
+
+    def _held_by(self, node: Node) -> None:
         holders = node.metadata.setdefault(_KEY, [])
         if self not in holders:
             holders.append(self)
-        return True
+
+    def hold_from_below(self) -> None:
+        """Lets the nodes hold the region with which its histories begin: see NOTE [ A region of the graph ] 2."""
+        alive = [tensor for tensor in (anchor() for anchor in self.anchors) if tensor is not None]
+        todo = [node for node in map(node_of, alive) if node is not None]
+        seen = set(todo)
+        inside = self.inside
+        while todo:
+            node = todo.pop()
+            first = True
+            for child, _ in node.next_functions:
+                if child is not None:
+                    if child in seen:
+                        first = False
+                    elif inside(child):
+                        first = False
+                        seen.add(child)
+                        todo.append(child)
+            if first:
+                self._held_by(node)
 
     @property
     def built(self) -> int:

@@ -69,19 +69,29 @@ class Named:
 
     def _ended(self, seen: Binding) -> bool:
         """Whether a name is a local of a function that was called anew in each turn of the loop between the passes: it
-        cannot have brought anything from one to the next."""
-        return seen.path.scope == "local" and seen.function in self._called_anew and seen.path.root != "self"
+        cannot have brought anything from one to the next. An object that the caller gives can."""
+        place = self._called_anew.get(seen.function) if seen.path.scope == "local" else None
+        return place is not None and not (seen.path.ways and self._given(place, seen.path.root))
+
+    def _given(self, place: Place, name: str) -> bool:
+        """Whether a function's name holds what its caller gave it, all along."""
+        source = source_of(self.trace, place)
+        function = source.function(place.line) if source is not None else None
+        if source is None or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        names = {n.arg for n in ast.walk(function.args) if isinstance(n, ast.arg)}
+        return name in names and not any(source.function(s.lineno) is function for s in source.writes(name))
 
     @cached_property
-    def _called_anew(self) -> set[str]:
+    def _called_anew(self) -> dict[str, Place]:
         loop = self.meeting.advanced
         if loop is None:
-            return set()
+            return {}
         for depth, place in enumerate(self.meeting.used.stack):
             source = source_of(self.trace, place) if place.file == loop.file else None
             if source is not None and source.function(place.line) is source.function(loop.line):
-                return {p.function for p in self.meeting.used.stack[:depth]}
-        return set()
+                return {p.function: p for p in self.meeting.used.stack[:depth]}
+        return {}
 
     def _by_flow(self) -> str:
         """Of several names that one statement assigns (`out, h = rnn(x, h)`), the one that the new graph reads."""

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..record import Pass
-from .facts.flow import flows_into, is_term_of
+from .facts.flow import flows_into, flows_on, is_term_of
 from .facts.kept import added_to, keeping_function, kept_once
 from .facts.meeting import Meeting
 from .facts.operations import adds
+from .facts.said import said_again
 from .facts.steps import steps_in_loop
 
 __all__ = ["ROWS", "Row", "decide", "why"]
@@ -34,7 +35,13 @@ class Row:
 
 def _taken_without_graph(m: Meeting) -> bool:
     freed = m.freed
-    if freed is None or freed.kind != "grad" or freed.create or set(freed.roots or ()) & set(m.used.roots or ()):
+    if freed is None or freed.kind != "grad" or freed.create:
+        return False
+    if m.used.kind == "grad" and freed.inputs is not None and not set(freed.inputs) & m.trained:
+        # Two derivatives of one forward: are they terms of a loss to come?
+        if m.through - set(freed.inputs) and flows_on(m.trace, freed):
+            return True
+    if set(freed.roots or ()) & set(m.used.roots or ()):
         return False  # what is computed from a root is no part of it
     # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss, or the
     # loss is that of the parameters one step on.
@@ -116,7 +123,7 @@ ROWS = (
         "a gradient of what nobody trains, or an inner step's, was taken without a graph, and is part of the loss",
         _taken_without_graph,
     ),
-    Row(3, "repeated-backward", "nothing new since, and the same root", lambda m: m.same_loss),
+    Row(3, "repeated-backward", "nothing new since, and the same root", lambda m: m.same_loss or said_again(m)),
     Row(
         4,
         "accumulated-loss",

@@ -105,6 +105,8 @@ class Pass:
     averaged over the ranks."""
     heads: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """Operations and parents of its roots and of a few nodes next to them, where it was looked at."""
+    value: int | None = None
+    """The bits of its root's value, where that is one number and was looked at without an operation."""
     optimizers: dict[str, int] = field(default_factory=dict)
     """The optimizers that names led to when it began, where it was looked at: their places in `Trace.owners`."""
 

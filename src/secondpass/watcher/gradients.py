@@ -63,6 +63,14 @@ def _bytes(tensor: torch.Tensor, most: int) -> bytes | None:
     return ctypes.string_at(address, min(most, tensor.numel() * tensor.element_size())) if address else None
 
 
+def bits(value: object) -> int | None:
+    """The bits of a single number; None where they cannot be read without an operation (rule 3)."""
+    if not isinstance(value, torch.Tensor) or type(value) is not torch.Tensor or value.numel() != 1:
+        return None
+    found = _bytes(value, 16)
+    return int.from_bytes(found, "little") if found is not None else None
+
+
 def _is_zero(grad: torch.Tensor) -> bool | None:
     """Whether a gradient is all zeros; None where that cannot be told."""
     # An embedding's gradient has zeros in front: a few looks spare most of the whole one.

@@ -33,7 +33,8 @@ class PassNote:
     shot: Snapshot | None = None
     walked: frozenset[int] | None = None
     heads: dict[int, tuple[str, tuple[int, ...]]] | None = None
-    """See `record.Pass`."""
+    """See `record.Pass`; so is `value`."""
+    value: int | None = None
     optimizers: dict[str, Any] | None = None
     """The books of the optimizers that names led to when it began."""
     behind: frozenset[int] | None = None

@@ -16,7 +16,7 @@ from ..torchgraph import Leaves, edges, is_leaf, saved_bytes, touchable, walk, w
 from .bindings import Barren
 from .bindings import look as snapshot
 from .files import Files
-from .gradients import Gradients
+from .gradients import Gradients, bits
 from .ledger import Ledger, PassNote
 from .reducers import Reducers
 from .unregistered import unregistered
@@ -132,6 +132,7 @@ class Looks:
         if bare:
             self.libraries = {n for n, m in note.shot.modules if len(m._modules) and self.files.is_library(type(m))}
         note.shot.optimizers, note.shot.modules, note.shot.leaves = [], [], []
+        note.value = bits(outputs[0]) if len(outputs) == 1 else None
         roots = edges(outputs)
         graph = walk(roots, touchable() // 2) if self._too_deep < _DEEP else None
         self._too_deep += graph is None

@@ -176,6 +176,7 @@ class _Builder:
             stack=stack,
             walked=note.walked,
             heads=note.heads or {},
+            value=note.value,
             optimizers=self._optimizers(note),
             behind=note.behind,
             outcome=note.outcome,  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from ...record import Pass, Trace
 from ...source import Source, assigned, effects, names_in, root_of
 from .lines import source_of
 
-__all__ = ["flows_into", "is_term_of", "name_of"]
+__all__ = ["flows_into", "flows_on", "is_term_of", "name_of"]
 
 _RETURNED = "<returned>"
 
@@ -26,6 +26,11 @@ def is_term_of(trace: Trace, first: Pass, later: Pass) -> bool:
 def flows_into(trace: Trace, first: Pass, later: Pass) -> bool:
     """Follows names from the `grad` call through assignments and returns to the root of the later pass."""
     return _follow(trace, first, later, pure=False)
+
+
+def flows_on(trace: Trace, first: Pass) -> bool:
+    """Follows names from the `grad` call to the root of a pass that stands further out and may not have been made yet."""
+    return _follow(trace, first, None, pure=False)
 
 
 def name_of(trace: Trace, first: Pass) -> str:
@@ -48,10 +53,10 @@ def name_of(trace: Trace, first: Pass) -> str:
     return ""
 
 
-def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
+def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
     tainted: set[str] = set()
     summed = False
-    shared = {(p.file, p.function) for p in later.stack}
+    shared = {(p.file, p.function) for p in later.stack} if later is not None else set()
     for depth, place in enumerate(first.stack):
         source = source_of(trace, place)
         if source is None:
@@ -73,7 +78,9 @@ def _follow(trace: Trace, first: Pass, later: Pass, pure: bool) -> bool:
                 continue
             tainted = _spread(source, place.line, _received(stmt, tainted) or set(inner), pure) | inner
             summed = summed or _is_summed(source, place.line, tainted)
-        if (place.file, place.function) in shared:
+        if later is None and _sends(source, place.line, tainted):
+            return True
+        if later is not None and (place.file, place.function) in shared:
             return _reaches(trace, later, tainted, pure, summed)
     return False
 
@@ -128,10 +135,12 @@ def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:
 
 
 def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
+    """Whether something tainted is read; what a statement assigns anew it does not read."""
     return any(
         ast.unparse(n) in tainted
         for n in ast.walk(expr)
         if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+        and not isinstance(getattr(n, "ctx", None), ast.Store)
     )
 
 
@@ -188,6 +197,12 @@ def _is_summed(source: Source, line: int, tainted: set[str]) -> bool:
         if isinstance(node, (ast.Assign, ast.AugAssign))
         for target in assigned(node)
     )
+
+
+def _sends(source: Source, line: int, tainted: set[str]) -> bool:
+    """Whether a statement of a function, behind a line, makes a pass that starts from something tainted."""
+    behind = (n for n in ast.walk(source.function(line)) if isinstance(n, ast.stmt) and n.lineno > line)
+    return any((root := root_of(n)) is not None and _mentions(root, tainted) for n in behind if not hasattr(n, "body"))
 
 
 def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: bool) -> bool:

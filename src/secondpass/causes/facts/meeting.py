@@ -554,12 +554,30 @@ class Meeting:
         ]
         if first is not None and beside and self._same_sum(beside, [n for n in first if 0 <= n not in self.walked]):
             return True
-        if not all(map(scales, beside)) or not self.was_root:
+        if not all(map(scales, beside)):
+            return False
+        if first is not None and not beside and self._was_term:
+            return True  # of what was added up, a term is sent through again
+        if not self.was_root:
             return False
         if first is not None:  # the first pass may have had more in it: then it was another loss
             extra = [n for n in first if n >= 0 and n not in self.walked]
             return len(extra) <= _SCALING
         return True
+
+    @property
+    def _was_term(self) -> bool:
+        """Whether the first pass started from a sum in which the second one's root was a term."""
+        assert self.freed is not None
+        todo, seen = list(self.freed.roots or ()), set[int]()
+        while todo:
+            number = todo.pop()
+            op, parents = self.freed.heads.get(number, ("", ()))
+            node = self.trace.nodes.get(number) or Node(number, op, parents)
+            if number not in seen and (adds(node) or scales(node)):
+                todo += node.parents or ()
+            seen.add(number)
+        return bool(self.used.roots) and set(self.used.roots or ()) <= seen
 
     def _same_sum(self, beside: list[Node], instead: list[int]) -> bool:
         """Whether the same values were only summed up or averaged once more (scaled: perhaps by other data)."""

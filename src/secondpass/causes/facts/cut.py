@@ -409,9 +409,9 @@ class Search:
                 seen.add(id(where))
                 yield where
 
-    def flow(self, root: ast.expr, at: Run, *, cuts: bool = True) -> Iterator[Part]:
+    def flow(self, root: ast.expr, at: Run, picks: Picks = (), *, cuts: bool = True) -> Iterator[Part]:
         """The expressions that an expression's value was made by, the nearest first; past cuts as well, or not."""
-        todo: list[Part] = [(root, at, ())]
+        todo: list[Part] = [(root, at, picks)]
         asked: set[tuple[int, int, Picks]] = set()
         while todo and len(asked) < _FLOW:
             expr, where, picks = todo.pop(0)
@@ -439,18 +439,16 @@ class Search:
             return True
         return depth < 8 and any(self.runs_trained(r, depth + 1) for call in one.inner for r in call.body)
 
-    def known_as(self, name: str, at: Run) -> str:
+    def known_as(self, name: str, at: Run, depth: int = 0) -> str:
         """What a path of a function is called where the pass failed: arguments go by what the caller gave for them."""
-        for _ in range(8):
-            caller = at.call.caller
-            if name in self.trained or caller is None:
-                return name
-            base, dot, rest = name.partition(".")
-            given = self.values.given(base, at) or self.values.receiver(base, at)
-            if given is None or not is_chain(given):
-                return name
-            name, at = ast.unparse(given) + dot + rest, caller
-        return name
+        caller = at.call.caller
+        if name in self.trained or caller is None or depth > 8:
+            return name
+        base, dot, rest = name.partition(".")
+        given = self.values.given(base, at)
+        options = [given] if given is not None else [*self.values.receivers(base, at)]
+        known = [self.known_as(ast.unparse(o) + dot + rest, caller, depth + 1) for o in options if is_chain(o)]
+        return next((k for k in known if k in self.trained), known[0] if known else name)
 
     def frozen(self, leaves: Collection[str] = ()) -> _Found | None:
         """Where parameters were told not to require a gradient: those that go by some names, if one can see whose they are."""

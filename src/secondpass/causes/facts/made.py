@@ -94,15 +94,18 @@ class Values:
 
     def receiver(self, name: str, at: Run) -> ast.expr | None:
         """What a method was called on; a module is called itself."""
+        return next(self.receivers(name, at), None)
+
+    def receivers(self, name: str, at: Run) -> Iterator[ast.expr]:
+        """All that it may have been: of `outer(inner(x))` the source does not say which of the two is whose `forward`."""
         function, caller = _function(at), at.call.caller
         if caller is None or not isinstance(function, _Function) or [name] != _parameters(function)[:1]:
-            return None
+            return
         for call in self._calls_of(at, caller):
             if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
-                return call.func.value
-            if function.name in ("forward", "__call__"):
-                return call.func
-        return None
+                yield call.func.value
+            elif function.name in ("forward", "__call__"):
+                yield call.func
 
     def _calls_of(self, at: Run, caller: Run) -> list[ast.Call]:
         """The call, in a caller's statement, that a function was run by; the innermost first where that is not certain."""

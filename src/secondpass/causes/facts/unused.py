@@ -7,7 +7,7 @@ in a few iterations, and which nodes the passes walked, is known (`Trace.window`
 1. The loss is made of it, but past a cut (`detach`, `no_grad`, `argmax`): that is the place.
 2. No loss is made of it, although somebody wanted one to be. That shows in one of these ways: a name that was there when a pass
    began led to one number with these parameters behind it; a statement makes one number of it (a loss); it is computed and
-   nobody takes it; it is given a name that nobody reads.
+   nobody takes it; it is given a name that nobody reads, or to a function that does not read it.
 An output that is left lying as it comes (a pooler, a value head while only the policy is trained) is no loss that was forgotten.
 Nor is one of several losses of which now this one, now that one is sent through. What a library's own module computes on the
 side is its business: see `Trace.libraries`.
@@ -22,7 +22,7 @@ from ...record import Binding, Loop, Node, Owner, Place, Trace
 from ...source import assigned, cut_of, heads, is_number, names_in, root_of
 from .cut import Search
 from .cutoff import cut_in_source
-from .executed import Run, ran, recorded
+from .executed import Call, Run, ran, recorded
 from .lines import sources_of
 from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
@@ -113,6 +113,8 @@ class Branches:
                 passed = next(reversed(_passed(trace, self.owner)), None)
                 return Unused(name, built, _summed(trace, last.number, built, passed))
         else:
+            if trace.window is not None and (given := self._given_in_vain(module)) is not None:
+                return given
             end, name = self._end(module), ""
             if end is None:
                 return _dropped(trace, leaves, first) if trace.window is None else None
@@ -149,13 +151,13 @@ class Branches:
                 if way and module.startswith(path + "."):
                     element = module[len(path) + 1 :].partition(".")[0]
                     return type(way[0]) is not int or str(way[0]) == element
-            elif (
-                (whole or self._is_one(module))
-                and isinstance(one, ast.Attribute)
-                and not any(k.startswith(path) for k in known)
-            ):
-                # By what name the object goes here cannot be told: it is of the module's name at least.
-                return one.attr == next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
+            elif isinstance(one, ast.Attribute) and not any(k.startswith(path) for k in known):
+                # By what name the object goes here cannot be told: it is of the name of the module, or of a part, at least.
+                part = f"{module}.{one.attr}"
+                if part in known and (whole or self._is_one(part)):
+                    return True
+                named = next((p for p in reversed(module.split(".")) if not p.isdigit()), "")
+                return (whole or self._is_one(module)) and one.attr == named
         return False
 
     def _is_one(self, module: str) -> bool:
@@ -206,6 +208,20 @@ class Branches:
                     return one
                 if _is_dead(one):
                     return one
+            for one in (r for r in self.runs if r.position >= first.position):
+                if any(self._comes_from(value, one, module, (k,)) for k, value in _dead_parts(one)):
+                    return one
+        return None
+
+    def _given_in_vain(self, module: str) -> Unused | None:
+        """The output of a module, given to a function that does not read that parameter."""
+        for one in self.runs:
+            for call in one.inner:
+                for name in _never_read_parameters(call):
+                    given = self.search.values.given(name, call.body[0])
+                    if given is not None and self._comes_from(given, one, module):
+                        shown = ast.unparse(given) if is_chain(given) else name
+                        return Unused(shown, one.place, self._missing(call.body[0], inside=True))
         return None
 
     def _is_compared(self, number: int, module: str) -> bool:
@@ -237,8 +253,8 @@ class Branches:
         computed = isinstance(value, ast.Call) and not isinstance(value.func, ast.Name) and not at.built
         return computed and not self._comes_from(value, at, module)
 
-    def _comes_from(self, value: ast.expr, at: Run, module: str) -> bool:
-        return any(self._is_run(e, r, module) for e, r, _ in self.search.flow(value, at))
+    def _comes_from(self, value: ast.expr, at: Run, module: str, picks: Picks = ()) -> bool:
+        return any(self._is_run(e, r, module) for e, r, _ in self.search.flow(value, at, picks))
 
     def _runs_in(self, one: Run, module: str) -> bool:
         return any(self._is_run(n, one, module) for n in ast.walk(one.node) if isinstance(n, ast.expr))
@@ -251,20 +267,27 @@ class Branches:
         calls = [e.func for e, _, _ in made if isinstance(e, ast.Call)]
         return any(ast.unparse(f).endswith("Loss") for f in calls)
 
-    def _missing(self, end: Run) -> Place | None:
+    def _missing(self, end: Run, *, inside: bool = False) -> Place | None:
         """The statement that makes the loss without the branch. The branch's value may have been handed on, by the functions
         that made it, to those that called them; the first statement from there on, in that function or further out, that the
-        loss comes from; of several, the first that adds terms of the loss up, or hands one value on. At the latest the pass."""
+        loss comes from; of several, the first that adds terms of the loss up, or hands one value on. At the latest the pass.
+
+        :param inside: `end` is the first statement of a function that was given the value
+        """
         for one in self.passes:
             root = root_of(one.node) if one.position > end.position else None
             if root is None:
                 continue
             made = {id(r) for r in self.search.behind(root, one)}
             sums = self._sums(one)
-            at: Run | None = self._handed_on(end)
+            at: Run | None = end if inside else self._handed_on(end)
             while at is not None:
                 body = at.call.body
-                found = [r for r in body[body.index(at) + 1 :] if id(r) in made and r.position < one.position]
+                found = [
+                    r
+                    for r in body[body.index(at) + (not inside or at is not end) :]
+                    if id(r) in made and r.position < one.position
+                ]
                 if found:
                     adding = (r for r in found if not sums.isdisjoint(r.own) or _renames(r.node))
                     return next(adding, next((r for r in found if _only_passes_on(r.node)), found[0])).place
@@ -351,6 +374,30 @@ def _is_dead(one: Run) -> bool:
                 return True
     names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return not isinstance(function, ast.Module) and not any(n.id == name for n in names)
+
+
+def _dead_parts(one: Run) -> list[tuple[int, ast.expr]]:
+    """Which of several values that one statement is given get names that nobody reads; `_` is for those that nobody is to read."""
+    node = one.node
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Tuple):
+        return []
+    function = one.source.function(one.place.line)
+    if isinstance(function, ast.Module) or not isinstance(node.value, ast.Call):
+        return []  # anybody may read what a module has
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    named = [(k, t.id) for k, t in enumerate(node.targets[0].elts) if isinstance(t, ast.Name)]
+    return [(k, node.value) for k, name in named if name not in read and not name.startswith("_")]
+
+
+def _never_read_parameters(call: Call) -> list[str]:
+    """The parameters of a function that none of its lines reads."""
+    first = call.body[0]
+    function = first.source.function(first.place.line)
+    if isinstance(function, ast.Module):
+        return []
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    return [n for n in names if n not in read and not n.startswith("_")] if "locals" not in read else []
 
 
 def _passed(trace: Trace, owner: Owner) -> list[Place]:

@@ -115,7 +115,9 @@ def diagnose(trace: Trace) -> list[Finding]:
             before.update(dict.fromkeys(p.walked or (), p))
     found = []
     for seen in sites.values():
-        grown = [(p, now) for (_, last), (p, now) in pairwise(seen) if len(now) > len(last)]
+        # What is made anew by an outer loop is met for the first time, and then again, in each of its turns: that is no growth.
+        first = next((p for p, now in seen if now), None)
+        grown = [(p, now) for (_, last), (p, now) in pairwise(seen) if now > last and (last or p is first)]
         stale = [(p, old) for p, now in seen if (old := {n for n in now if _stale(trace, p, trace.nodes[n])})]
         if len(grown) >= _TIMES:
             found.append(_explain(trace, *grown[0], grows=True))

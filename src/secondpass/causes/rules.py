@@ -37,6 +37,8 @@ def _taken_without_graph(m: Meeting) -> bool:
     freed = m.freed
     if freed is None or freed.kind != "grad" or freed.create:
         return False
+    if m.trained and freed.behind is not None and not freed.behind & m.trained:
+        return False  # labels: nothing would be trained through it
     if m.used.kind == "grad" and freed.inputs is not None and not set(freed.inputs) & m.trained:
         # Two derivatives of one forward: are they terms of a loss to come?
         if m.through - set(freed.inputs) and flows_on(m.trace, freed):
@@ -45,7 +47,11 @@ def _taken_without_graph(m: Meeting) -> bool:
         return False  # what is computed from a root is no part of it
     # Gradients of what an optimizer owns, loss by loss, are wanted for themselves, unless they are a term of the loss, or the
     # loss is that of the parameters one step on.
-    if freed.inputs is not None and set(freed.inputs) & m.trained:
+    asked = set(freed.inputs or ())
+    alone = (
+        not m.trained and freed.behind is not None and freed.behind <= asked
+    )  # by hand: nothing else is there to train
+    if freed.inputs is not None and (asked & m.trained or alone):
         return is_term_of(m.trace, freed, m.used) or _steps_inside(m, freed)
     return flows_into(m.trace, freed, m.used)
 
@@ -81,7 +87,7 @@ def _stored(m: Meeting) -> bool:
 
 
 def _carried(m: Meeting) -> bool:
-    if m.deepens and m.moved is not True:
+    if m.deepens and m.moved is not True and not m.steps_between:
         return False  # layer upon layer of one forward, with a loss at each
     if m.next:
         return True

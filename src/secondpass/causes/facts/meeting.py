@@ -279,7 +279,7 @@ class Meeting:
         if entry.loops is None or self.used.loops is None or freed is None or freed.loops is None:
             return None
         for x in self.used.loops:
-            if count_of(entry.loops, x) is None and (count_of(freed.loops, x) or x.count) < x.count:
+            if count_of(entry.loops, x) is None and (count_of(freed.loops, x) or 0) < x.count:
                 return x
         return None
 

@@ -117,11 +117,14 @@ def diagnose(trace: Trace) -> list[Finding]:
             found += _unregistered(trace, owner)
         if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
             continue
-        orphans = trace.held is not None and bare - trace.held
+        orphans = bare - trace.held if trace.held is not None else set()
         # What the passes before its steps reach, of several optimizers: another network of the program may well have none.
-        near = _strangers(trace) if len(trace.owners) == 1 else [n for n in _strangers(trace, owner) if "." in n]
+        alone = len(trace.owners) == 1
+        near = _strangers(trace, None if alone else owner)
+        # Leaves that are no part of a module are data that a derivative is asked for, where anything else was reached.
+        near = [n for n in near if "." in n] or (near if alone else [])
         if orphans and near:
-            found.append(_replaced(trace, owner, near))
+            found.append(_replaced(trace, owner, near, gone=bare <= orphans))
         elif near and bare == set(owner.leaves):
             found.append(_another(trace, owner, near))
         elif bare == set(owner.leaves):
@@ -197,8 +200,13 @@ def _prefix(names: list[str]) -> str:
     return ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _replaced(trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bool = False) -> Finding:
-    """A network took another's place after its optimizer was made, or after it had trained (`while_it_ran`)."""
+def _replaced(
+    trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bool = False, *, gone: bool = False
+) -> Finding:
+    """A network took another's place after its optimizer was made, or after it had trained (`while_it_ran`).
+
+    :param gone: nothing holds the old parameters any more, but the optimizer
+    """
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
     place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
@@ -236,6 +244,7 @@ def _replaced(trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bo
         carrier=Carrier(name, "attribute"),
         parameters=strangers,
         lives_on=lives_on,
+        gone=gone,
     )
 
 

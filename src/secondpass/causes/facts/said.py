@@ -48,11 +48,11 @@ def _is_same_text(m: Meeting, freed: Pass, own: list[Node]) -> bool:
         return False
     if (first.file, first.function) != (second.file, second.function):
         return False
-    roots = [root_of(s) if (s := source.statement(p.line)) is not None else None for p in (first, second)]
-    if roots[1] is None or expression(roots[0]) != expression(roots[1]):
+    beside = [s for p in (first, second) if (one := source.statement(p.line)) is not None for s in source.beside(one)]
+    roots = [root for s in beside if (root := root_of(s)) is not None]
+    if len({expression(root) for root in roots}) != 1 or not all(second in n.stack for n in own):
         return False
-    made = all(second in n.stack for n in own)
-    return made and _gives_the_same(source, roots[1]) and not _assigned_between(m, source, roots[1], first, second)
+    return _gives_the_same(source, roots[0]) and not _assigned_between(m, source, roots[0], first, second)
 
 
 def _gives_the_same(source: Source, root: ast.expr) -> bool:

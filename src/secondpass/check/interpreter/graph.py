@@ -282,8 +282,11 @@ class Engine:
             record["versions"] = {leaf.node.number: leaf.store.count for leaf in self.leaves}
         # What a network that is not read may share among the things it gives leads to no other leaves.
         dim = {n for n in maybe if not n.network} | {n for n in reached if n.opaque}
+        # What may or may not be recorded leads to leaves that are known: they are not missed. An unread call leads to any.
+        murky = any(n.opaque for n in dim)
         if goals is not None and reached.isdisjoint(n for n, _ in goals):
             dim |= reached  # how it gets to what it was asked for cannot be told
+            murky = True
         self.divided = self.divided or any(n.network and n.maybe for n in certain)
         unread = any(r.edge is None and r.needs is None for r in roots)
         self._doubt_retains(dim | maybe)
@@ -291,7 +294,7 @@ class Engine:
             self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None and not n.hollow}))
             if unread or (dim and _blind(reached | maybe)) or any(map(_is_rootless, reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
-        self.doubtful = self.doubtful or bool(dim) or unread
+        self.doubtful = self.doubtful or murky or unread
         bare = next((i for i, r in enumerate(roots) if r.needs is False and r.edge is None), None)
         if bare is not None:
             self._refuse({"kind": "no-grad"}, _NO_GRAD.format(bare), record)

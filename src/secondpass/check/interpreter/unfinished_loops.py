@@ -23,6 +23,7 @@ from .values import Unknown
 
 __all__ = ["compared", "decided", "may_change"]
 
+_GIVING = frozenset(("parameters", "named_parameters", "param_groups", "add_param_group"))
 _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 
 
@@ -85,10 +86,31 @@ def may_change(m: Machine, finding: Finding) -> bool:
 
 def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
     calls = set().union(*(m.project.calls(s) for s in branch))
+    if finding.code == "SP406" and finding.facts.get("gone"):
+        return _gives_parameters(m, branch)
     if finding.code == "SP406":
         return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
     known = find(finding.cause)
     return known is not None and bool(calls.intersection(known.untrue_after))
+
+
+def _gives_parameters(m: Machine, branch: list[ast.stmt]) -> bool:
+    """Whether statements, or functions that they call, ask for parameters: what nobody holds any more can only be replaced in its
+    optimizer."""
+    functions: dict[str, list[ast.stmt]] = {}
+    for tree in filter(None, map(m.project.tree, m.modules)):
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions.setdefault(node.name, []).extend(node.body)
+    todo, seen = list(branch), set[str]()
+    while todo:
+        stmt = todo.pop()
+        if any(isinstance(n, ast.Attribute) and n.attr in _GIVING for n in ast.walk(stmt)):
+            return True
+        new = m.project.calls(stmt) - seen
+        seen |= new
+        todo += [s for name in new for s in functions.get(name, ())]
+    return False
 
 
 def _empties(m: Machine, name: str, branch: list[ast.stmt]) -> bool:

@@ -625,3 +625,85 @@ def test_what_is_never_needed_is_needed_under_no_option(
         opt.step()
     """
     assert codes(tmp_path, body) == found
+
+
+REPLACED = """
+    import copy
+    import torch
+    from torch import nn
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    net = {replaced}
+    def report(net):
+        print(sum(w.abs().sum().item() for w in net.children()))
+    def renew(net):
+        return torch.optim.SGD(net.parameters(), lr=0.1)
+    def points():
+        x = torch.rand(8, 3)
+        return x.requires_grad_() if torch.rand(1) > 0.5 else x
+    for step in range(1, 40):
+        x = {data}
+        opt.zero_grad()
+        net(x).pow(2).mean().backward()
+        opt.step()
+        if step > 30:
+            {later}
+"""
+
+
+@pytest.mark.parametrize(
+    ("replaced", "data", "later", "found"),
+    [
+        ("copy.deepcopy(net)", "torch.rand(8, 3)", "pass", ["SP406"]),
+        ("copy.deepcopy(net)", "points()", "pass", ["SP406"]),
+        ("copy.deepcopy(net)", "torch.rand(8, 3).requires_grad_()", "pass", ["SP406"]),
+        ("copy.deepcopy(net)", "torch.rand(8, 3)", "report(net)", ["SP406"]),
+        ("copy.deepcopy(net)", "torch.rand(8, 3)", "opt = renew(net)", []),
+        ("net", "points()", "report(net)", []),
+    ],
+)
+def test_parameters_that_nobody_holds_are_not_reached_any_more(
+    tmp_path: Path, replaced: str, data: str, later: str, found: list[str]
+) -> None:
+    """Whatever a later branch calls cannot come to them; only the optimizer can be given others."""
+    assert codes(tmp_path, REPLACED.format(replaced=replaced, data=data, later=later), "") == found
+
+
+SAID_AGAIN = """
+    import torch
+    import torch.nn.functional as F
+    net = torch.nn.Linear(3, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    class Targets:
+        def __init__(self):
+            self.k = 0
+        def following(self):
+            self.k += 1
+            return torch.zeros(4, 2) + self.k
+    targets = Targets()
+    y, z = torch.zeros(4, 2), torch.ones(4, 2)
+    out = net(torch.rand(4, 3)).tanh()
+    {first}
+    {between}
+    {second}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "second", "found"),
+    [
+        ("F.mse_loss(out, y).backward()", "pass", "F.mse_loss(out, y).backward()", ["SP101"]),
+        ("F.mse_loss(out, y).backward()", "opt.zero_grad()", "F.mse_loss(out, y).backward()", ["SP101"]),
+        ("F.mse_loss(out, y).backward()", "pass", "F.mse_loss(out, z).backward()", ["SP102"]),
+        ("F.mse_loss(out, y).backward()", "y = z", "F.mse_loss(out, y).backward()", ["SP102"]),
+        ("F.mse_loss(out, y).backward()", "pass", "F.l1_loss(out, y).backward()", ["SP102"]),
+        ("F.mse_loss(out, targets.following()).backward()", "pass", "F.mse_loss(out, targets.following()).backward()", ["SP102"]),
+        ("for y in (y, z):", "    F.mse_loss(out, y).backward()", "pass", ["SP102"]),
+        ("for _ in (y, z):", "    F.mse_loss(out, y).backward()", "pass", ["SP101"]),
+        ("F.mse_loss(out, y).backward(); F.mse_loss(out, z).backward()", "pass", "pass", ["SP102"]),
+    ],
+)  # fmt: skip
+def test_one_expression_of_the_same_values_is_one_loss(
+    tmp_path: Path, first: str, between: str, second: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, SAID_AGAIN.format(first=first, between=between, second=second), "") == found

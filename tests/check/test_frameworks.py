@@ -294,3 +294,36 @@ def test_lightning_makes_no_pass_where_the_module_makes_them(tmp_path: Path) -> 
     """
     assert codes(tmp_path, body.format(more="pass"), "") == []
     assert codes(tmp_path, body.format(more="self.manual_backward(loss)"), "") == ["SP101"]
+
+
+ACCUMULATED = """
+    import torch
+    from accelerate import Accelerator
+    from torch import nn
+
+    helper = Accelerator(gradient_accumulation_steps={steps})
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, opt = helper.prepare(net, opt)
+    for batch in range(100):
+        with helper.accumulate(net):
+            loss = net(torch.randn(4, 3)).pow(2).mean()
+            helper.backward(loss)
+            if helper.sync_gradients:
+                helper.clip_grad_norm_(net.parameters(), 1.0)
+            opt.step()
+            {clear}
+"""
+
+
+@pytest.mark.parametrize("steps", [2, 4])
+def test_accelerate_lets_steps_pass_by_until_gradients_are_gathered(tmp_path: Path, steps: int) -> None:
+    assert found(tmp_path, ACCUMULATED.format(steps=steps, clear="net.zero_grad()")) == [("SP404", "net.zero_grad()")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "clear"),
+    [(4, "opt.zero_grad()"), (1, "net.zero_grad()"), (4, "if helper.sync_gradients: net.zero_grad()")],
+)
+def test_accelerate_clears_what_a_step_has_used(tmp_path: Path, steps: int, clear: str) -> None:
+    assert found(tmp_path, ACCUMULATED.format(steps=steps, clear=clear)) == []

@@ -101,6 +101,9 @@ CAUSED_BY = ("combine-losses", "detach", "item", "other")
 
 _STEPS = 2
 
+_CUTS = ("detach", "data", "wrap")
+"""Cuts that are made for the sake of the value that is left."""
+
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Parameters that were replaced after the optimizer was made, and optimizers that nothing reaches."""
@@ -335,7 +338,7 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
         shown = single or (cut.name if cut is not None else "") or name  # one parameter goes by its own name
         if cut is None and name.rpartition(".")[0] not in trace.libraries:
             finding = _branch(branches, owner, name, shown, inside) or _idle(trace, owner, name)
-            cut = _cut_behind(trace, inside, since(trace, owner)) if finding is None else None
+            cut = _cut_behind(trace, owner, inside) if finding is None else None
         if cut is not None and cut.kind == "detach":
             # As an advantage takes a value: the loss that trains it is another one.
             finding = _branch(branches, owner, name, shown, inside, compared=True)
@@ -347,9 +350,11 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     return found
 
 
-def _cut_behind(trace: Trace, leaves: set[int], first: int) -> CutOff | None:
-    """Where what was computed with some leaves was seen to lose its history."""
-    for cut in (c for c in reversed(trace.cuts) if c.when >= first and c.kind in ("detach", "data", "wrap")):
+def _cut_behind(trace: Trace, owner: Owner, leaves: set[int]) -> CutOff | None:
+    """Where what was computed with some leaves was seen to lose its history: a loss is made of it, past the cut. A number that
+    is only looked at, a comparison that only counts, is no cut."""
+    first = since(trace, owner)
+    for cut in (c for c in reversed(trace.cuts) if c.when >= first and (c.kind in _CUTS or c.reached)):
         if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
             return CutOff(cut.kind, cut.place)
     return None

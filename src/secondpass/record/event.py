@@ -198,6 +198,8 @@ class Cut:
     place: Place | None = None
     number: int | None = None
     """The node behind it, where that is known."""
+    reached: bool = False
+    """Whether a pass was seen to walk what was computed with the value that is left, without its history."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ def copied(m: Machine, value: Any, done: dict[int, Any]) -> Any:
         made = done[id(value)] = Tensor(value.needs if value.leaf is not None else False)
         made.is_param = value.is_param
         if value.leaf is not None:
-            m.engine.leaf(made, value.leaf.name)
+            m.engine.copies.add(m.engine.leaf(made, value.leaf.name).node.number)
         return made
     if isinstance(value, Unknown) and not value.plain:
         made = done[id(value)] = Unknown(node=None)

@@ -12,12 +12,13 @@ from .calls import call_expression
 from .comprehensions import dict_comprehension, generator_expression, list_comprehension, set_comprehension
 from .containers import contains, is_concrete
 from .items import get_item, set_item
+from .iterables import some
 from .loops import iterate
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, unary
 from .unfinished_loops import compared
-from .values import Dict, Function, List, Object, Tensor, Unknown
+from .values import Dict, Function, List, Object, Stream, Tensor, Unknown
 
 __all__ = ["assign", "evaluate", "make_function", "many"]
 
@@ -34,7 +35,10 @@ def many(m: Machine, nodes: list[ast.expr], scope: Scope) -> list[Any]:
         if isinstance(node, ast.Starred):
             value = evaluate(m, node.value, scope)
             items = iterate(m, value)
-            if items.length is None:
+            if isinstance(value, Stream) and value.fields.get("generator") and items.length is None:
+                taken, whole = some(m, value, 400)
+                found.extend(taken if whole else [*taken, Unknown()])
+            elif items.length is None:
                 found.extend(list(value)[:8] if isinstance(value, List) else ())
                 found.append(Unknown())  # and perhaps more of them
             else:

@@ -54,6 +54,8 @@ class Engine:
         """Whether all that any optimizer owns is known."""
         self.never: dict[int, set[Leaf]] = {}
         """The leaves of each optimizer that had no gradient at any of its steps so far."""
+        self.copies: set[int] = set()
+        """Numbers of the leaves that began as a copy of another one."""
         self.held: set[int] = set()
         """Numbers of the leaves that modules in sight held at the last steps."""
         self.unregistered: dict[int, tuple[str, str, int]] = {}
@@ -206,6 +208,7 @@ class Engine:
         )
         used: dict[int, Gradient | None] = {}
         moved, empty, stale, piled = [], False, False, False
+        earlier = {p.when for p in self.passes if None not in (p.iteration, iteration) and p.iteration < iteration}  # type: ignore[operator]
         never = self.never.setdefault(identity, set(leaves or ()))
         if leaves is None or not whole:
             self.read |= {p.when for p in self.passes}  # whose gradients they were cannot be told
@@ -221,7 +224,9 @@ class Engine:
                 empty = empty or filled
                 continue
             never.discard(leaf)
-            stale, piled = stale or identity in leaf.applied, piled or leaf.piled
+            # What an earlier iteration has left, with more on top: a step has applied it, or another's pass has left it.
+            left = len(leaf.made or ()) > 1 and not earlier.isdisjoint(leaf.made or ())
+            stale, piled = stale or identity in leaf.applied, piled or leaf.piled or left
             leaf.applied.add(identity)
             moved.append(leaf.node.number)
         self.move([leaf for leaf in leaves or () if leaf.node.number in moved], when, place)

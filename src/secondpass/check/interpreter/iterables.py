@@ -9,7 +9,7 @@ from typing import Any
 
 from .containers import is_concrete
 from .library import function
-from .loops import iterate, step
+from .loops import is_whole, iterate, step
 from .machine import Machine, Raised
 from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, identity, length
@@ -25,7 +25,7 @@ Words = dict[str, Any]
 
 def some(m: Machine, value: Any, most: int = 3) -> tuple[list[Any], bool]:
     """The elements of an iterable, and whether these are all."""
-    items = iterate(m, value)
+    items, before = iterate(m, value), m.cuts
     found: list[Any] = []
     for item in items:
         if items.length is None and len(found) >= most:
@@ -34,7 +34,7 @@ def some(m: Machine, value: Any, most: int = 3) -> tuple[list[Any], bool]:
         m.spend()
         if len(found) > 4000:
             return found, False
-    return found, items.length is not None
+    return found, is_whole(m, value, items, before)
 
 
 @function("builtins.len")
@@ -227,7 +227,7 @@ def _chain(m: Machine, args: Args, kwargs: Words) -> Any:
     made = List(depth=m.short)
     made.kind = "complete"
     for source in args:
-        found, whole = some(m, source, 40 if not isinstance(source, Unknown) else 1)
+        found, whole = some(m, source, 1 if isinstance(source, Unknown) else 400 if isinstance(source, Stream) else 40)
         made.extend(found)
         made.loose = made.loose or not whole
         if getattr(source, "kind", "") == "partial" or isinstance(source, Unknown):

@@ -35,6 +35,7 @@ __all__ = [
     "at_least",
     "gathers",
     "is_over",
+    "is_whole",
     "iterate",
     "lengthen",
     "step",
@@ -99,6 +100,13 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return made
 
     return Iteration(_endless(element), None)
+
+
+def is_whole(m: Machine, value: Any, items: Iteration, before: int) -> bool:
+    """Whether what was gone through to its end is all there is, where so many loops had been `cuts` before: a generator has
+    no length, and gives all it has if it cut nothing short on its way."""
+    generator = isinstance(value, Stream) and value.fields.get("generator")
+    return items.length is not None or (bool(generator) and m.cuts == before)
 
 
 def _endless(make: Any) -> Iterator[Any]:

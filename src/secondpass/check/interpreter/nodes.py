@@ -184,7 +184,7 @@ class GraphNode(lifecycle.Node):
 
     __slots__ = (
         "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "single", "stack", "unsure",
-        "vague", "when",
+        "vague", "when", "without",
     )  # fmt: skip
     edges: tuple[tuple[GraphNode, int], ...]
     maybe: tuple[GraphNode, ...]
@@ -201,6 +201,8 @@ class GraphNode(lifecycle.Node):
         self.stack: tuple[Place, ...] = ()
         self.when = -1
         self.leaf: Leaf | None = None
+        self.without: Cut | None = None
+        """Where something that it takes in as a mere value has lost its history."""
         self.opaque = False
         self.loops: tuple[Loop, ...] = ()
         self.given: Unknown | None = None

@@ -148,7 +148,9 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
             return ~int(value)
         return -value if isinstance(op, ast.USub) else +value
     if isinstance(value, Unknown):
-        return Unknown(plain=value.plain, node=value.node)
+        number = Unknown(plain=value.plain, node=value.node)
+        number.lost = value.lost
+        return number
     return Unknown()
 
 

@@ -136,7 +136,7 @@ def _convert(name: str, real: Any) -> None:
             number = Unknown(plain=True)
             number.lost = value.lost
             if value.needs and m.grad and name in ("int", "float"):
-                number.lost = m.engine.cut("item", value.name, m.place())
+                number.lost = m.engine.cut("item", value.name, m.place(), value.edge)
             return number
         if name == "bool":
             known = m.known_truth(value)

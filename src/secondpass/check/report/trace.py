@@ -138,13 +138,19 @@ def _writes(engine: Engine) -> Iterator[Write]:
 def _cuts(engine: Engine) -> Iterator[Cut]:
     """Where history ended. That parameters are frozen explains a loss without history only if none is left."""
     frozen = bool(engine.leaves) and all(leaf.tensor.needs is False for leaf in engine.leaves)
-    return (c for c in engine.cuts if (c.kind == "frozen") == frozen)
+    walked = {number for p in engine.passes for number in p.walked or ()}
+    used = {(c.kind, c.place) for n in engine.nodes if n.number in walked and (c := n.without) is not None}
+    for cut in engine.cuts:
+        if (cut.kind == "frozen") == frozen:
+            yield dataclasses.replace(cut, reached=(cut.kind, cut.place) in used)
 
 
 def _owners(engine: Engine) -> Iterator[Owner]:
     for owner in engine.owners.values():
         # A pass that may have gone further than can be told may have reached what seems never to be reached.
-        yield dataclasses.replace(owner, bare=None) if engine.doubtful else owner
+        moved = {w.leaf for w, _, _ in engine.writes if w.how != "step" and w.when > (owner.first or 0)}
+        alike = tuple(n for n in owner.bare or () if n in engine.copies or n in moved)
+        yield dataclasses.replace(owner, bare=None) if engine.doubtful else dataclasses.replace(owner, kept_alike=alike)
 
 
 def trace(m: Machine, sources: Mapping[str, str], ended: bool) -> Trace:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..interpreter.library import models
+from ..interpreter.loops import lengthen
 from ..interpreter.machine import Machine
-from ..interpreter.values import Tensor, Unknown
+from ..interpreter.values import Object, Tensor, Unknown
 from . import layers  # noqa: F401  (modules must be there before classes that derive from them)
 from .passes import backward
 
@@ -33,13 +34,6 @@ def _unwrap(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return args[1] if len(args) > 1 else Unknown()
 
 
-def _accumulate(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
-    # Inside `accumulate`, steps and zero_grads only act on some turns.
-    for leaf in m.engine.leaves:
-        leaf.doubt = True
-    return Unknown(plain=True)
-
-
 def _nothing(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     return None
 
@@ -55,10 +49,43 @@ def _norm(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
 _LOGGING: dict[str, Any] = {"__init__": _nothing, "log": _nothing, "print": _nothing}
 _SCALING: dict[str, Any] = {**_LOGGING, "backward": _backward, "autocast": _manager}
 
+_STEPS = "gradient_accumulation_steps"
+_LONGEST = 8
+"""Accumulation over more turns than this is not looked at to its end."""
+
+
+def _accelerator(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    plugin = kwargs.get("gradient_accumulation_plugin")
+    args[0].attrs[_STEPS] = kwargs.get(_STEPS, args[4] if len(args) > 4 else Unknown(plain=True) if plugin else 1)
+    args[0].attrs["sync_gradients"] = True
+
+
+def _accelerate(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    for value in args[1:]:
+        if isinstance(value, Object) and value.cls.derives("torch.optim.Optimizer"):
+            value.hidden["waits"] = args[0]
+    return _prepare(m, args, kwargs)
+
+
+def _accumulate(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unknown:
+    """Inside `accumulate`, and until it is entered again, the optimizers that were prepared act on some turns only."""
+    owner = args[0]
+    every = owner.attrs.get(_STEPS)
+    if type(every) is int and every > 0:
+        owner.hidden["turn"] = turn = owner.hidden.get("turn", 0) + 1
+        owner.attrs["sync_gradients"] = turn % every == 0
+        lengthen(m, every, _LONGEST)
+    else:
+        for leaf in m.engine.leaves:
+            leaf.doubt = True
+    return Unknown(plain=True)
+
+
 models(
     "accelerate.Accelerator",
-    **_SCALING,
-    prepare=_prepare,
+    **{**_SCALING, "__init__": _accelerator},
+    prepare=_accelerate,
+    prepare_optimizer=_accelerate,
     unwrap_model=_unwrap,
     gather=_unwrap,
     accumulate=_accumulate,

@@ -124,6 +124,8 @@ def _load_state_dict(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Unk
     certain = words.get("strict", True) is True and words.get("assign", False) is False
     m.visit()
     for name, tensor in parameters(args[0]).items():
+        if isinstance(args[1] if len(args) > 1 else kwargs.get("state_dict"), Dict) and tensor.leaf is not None:
+            m.engine.copies.add(tensor.leaf.node.number)  # another network's, not a file's
         m.engine.write(tensor, name, "load_state_dict", m.place(), certain)
     return Unknown(plain=True)
 

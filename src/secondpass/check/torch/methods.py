@@ -124,7 +124,7 @@ def _method(
         number = Unknown(plain=True)
         number.lost = tensor.lost
         if tensor.needs and m.grad and name in ("item", "tolist", "numpy"):
-            number.lost = m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place())
+            number.lost = m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place(), tensor.edge)
         return number
     if name in _SAME:
         made = _converted(m, tensor, name, args, kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...record import Owner, Step
 from ..interpreter.library import models
-from ..interpreter.loops import at_least, iterate, wasted
+from ..interpreter.loops import at_least, is_whole, iterate, wasted
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import Leaf
 from ..interpreter.values import Dict, List, Object, Tensor, Unknown
@@ -31,17 +31,17 @@ def _gather(m: Machine, value: Any, into: list[Leaf], depth: int = 0) -> bool:
         return False
     if isinstance(value, Object):
         return False
-    items = iterate(m, value)
-    whole = items.length is not None and getattr(value, "kind", "") != "partial"
+    items, before = iterate(m, value), m.cuts
+    whole = getattr(value, "kind", "") != "partial"
     count = 0
     for item in items:
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
             item = item[1]
         whole = _gather(m, item, into, depth + 1) and whole
         count += 1
-        if items.length is None and count >= 40:
+        if items.length is None and count >= 400:
             return False
-    return whole
+    return is_whole(m, value, items, before) and whole
 
 
 def _init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -113,8 +113,16 @@ def name_optimizer(m: Machine, owner: Object, name: str) -> None:
         _own(m, owner)
 
 
+def _waits(owner: Object) -> bool:
+    """Whether what wraps an optimizer lets its step and its zero_grad pass by, until enough gradients are gathered."""
+    wrapper = owner.hidden.get("waits")
+    return wrapper is not None and wrapper.attrs.get("sync_gradients") is False
+
+
 def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     owner = args[0]
+    if _waits(owner):
+        return None
     closure = args[1] if len(args) > 1 else kwargs.get("closure")
     value: Any = None
     when = m.engine.tick()
@@ -163,6 +171,8 @@ def _apply(m: Machine, owner: Object, when: int, inside: tuple[int, ...]) -> Non
 
 def _zero(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     owner = args[0]
+    if _waits(owner):
+        return
     m.visit()
     _renew(m, owner)
     leaves = owner.hidden.get("leaves")

@@ -100,7 +100,8 @@ def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
     made = Tensor(False)
     made.lost = where_lost(args)
     if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
-        made.lost = m.engine.cut(kind, _text_of(args[0]), m.place())
+        behind = next(a.edge for a in args if isinstance(a, Tensor) and a.needs)
+        made.lost = m.engine.cut(kind, _text_of(args[0]), m.place(), behind)
     made.exact = True
     return made
 
@@ -163,7 +164,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if m.grad is False or needs is False:
         lost = where_lost(values)
         if needs and m.grad is False:
-            lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place())
+            behind = next((v.edge for v in values if isinstance(v, Tensor) and v.needs), None)
+            lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place(), behind)
         # A view says that it requires a gradient where its base does, even one without history.
         made = _result(op, None, needs if op.view else False, first)
         for each in made if isinstance(made, tuple) else (made,):
@@ -173,7 +175,7 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
-    node.loops = m.loops()
+    node.loops, node.without = m.loops(), where_lost(values)
     if m.short and _repeats(node):
         at_least(m, 8)  # a sum that is built from itself
     names = tuple([n for n, v in inputs.items() if may_need(v)])
@@ -272,7 +274,7 @@ def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> 
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(name, certain, maybe, m.place(), m.stack())
-    node.loops, node.vague = m.loops(), True
+    node.loops, node.without, node.vague = m.loops(), where_lost(flat), True
     return Tensor(needs, node)
 
 

@@ -707,3 +707,27 @@ def test_one_expression_of_the_same_values_is_one_loss(
     tmp_path: Path, first: str, between: str, second: str, found: list[str]
 ) -> None:
     assert codes(tmp_path, SAID_AGAIN.format(first=first, between=between, second=second), "") == found
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        "np.corrcoef(out.detach().numpy()[:, 0], y.numpy())[0, 1]",
+        "np.mean([np.abs(p) for p in out.detach().numpy()])",
+    ],
+    ids=["slice", "comprehension"],
+)
+def test_a_part_of_an_array_has_lost_what_the_array_has(tmp_path: Path, score: str) -> None:
+    text = f"""
+        import numpy as np
+        import torch
+        model = torch.nn.Linear(2, 2)
+        y = torch.randn(8)
+        out = model(torch.randn(8, 2))
+        loss = torch.tensor({score})
+        loss.backward()
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    [finding] = read([tmp_path], Settings(jobs=1)).findings
+    assert finding.code == "SP301"
+    assert "`out` loses it" in finding.message

@@ -46,7 +46,9 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
     if isinstance(owner, Unknown):
         if isinstance(key, (str, int)):
             return m.member(owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")
-        return Unknown(plain=owner.plain, node=owner.node)
+        part = Unknown(plain=owner.plain, node=owner.node)
+        part.lost = owner.lost
+        return part
     if isinstance(owner, Stream) and isinstance(key, int) and not owner.fields:
         # Views of one tensor, as many as there may be: they differ in nothing that is known.
         return next(iter(owner.make()), Unknown())

@@ -96,7 +96,7 @@ def iterate(m: Machine, value: Any) -> Iteration:
 
     def element() -> Unknown:
         made = Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))
-        made.owner = value
+        made.owner, made.lost = value, value.lost
         return made
 
     return Iteration(_endless(element), None)

@@ -11,7 +11,9 @@ In a loop, the forward usually stands above the loop that it belongs into.
 Outside of loops two pieces of code each call `backward()`: a method and its
 caller, the script and the trainer, a notebook cell that was run twice.
 `(loss / 2).backward()` after `loss.backward()` is the same thing: scaling a
-loss does not make a new forward.
+loss does not make a new forward. Nor does computing it once more of the same
+output: `criterion(out, y).backward()`, twice. And what was added up into a
+loss has been through backward with it.
 
 ## Why PyTorch refuses
 

@@ -129,7 +129,12 @@ ROWS = (
         "a gradient of what nobody trains, or an inner step's, was taken without a graph, and is part of the loss",
         _taken_without_graph,
     ),
-    Row(3, "repeated-backward", "nothing new since, and the same root", lambda m: m.same_loss or said_again(m)),
+    Row(
+        3,
+        "repeated-backward",
+        "nothing new since, and the same root; or one loss, computed twice",
+        lambda m: m.same_loss or said_again(m),
+    ),
     Row(
         4,
         "accumulated-loss",

@@ -6,7 +6,8 @@
 An optimizer owns parameters that no pass ever reached, so no step ever changed
 them. Either a layer was replaced after the optimizer was made, and the
 optimizer still holds the old one; or the output of a part is cut off
-(`detach()`, `no_grad()`, `.data`) on its way to the loss; or no loss uses it.
+(`detach()`, `no_grad()`, `.data`) on its way to the loss; or no loss uses it,
+though it may have been given to the function that computes one.
 
 The same with the places changed: a module has layers in a plain list or
 dictionary, which `parameters()` does not look into. Every pass reaches them,

@@ -6,7 +6,7 @@ NOTE [ How a child comes to be watched ]
    the watch in place first. Where we cannot be imported there, the child runs as it would have.
 2. `fork` inherits the watch.
 3. `torch.multiprocessing.spawn` turns an exception into text for the parent, which shows one of them: so it gets its notes
-   before that, and every rank's has all of it.
+   before that, and every rank's has all of it. Frames are folded in that text as they are in a traceback of our own.
 4. torch's launchers (`torchrun`, and what is built on it) start the Python that PYTHON_EXEC names.
 5. Lightning and Fabric start the program itself once more for every rank but their own, with LOCAL_RANK in its environment:
    it is started under us. Those ranks are children of the first one, not its siblings, so they are given its folder.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import pickle
 import runpy
 import shlex
 import shutil
@@ -28,6 +29,7 @@ from typing import Any
 
 from ..session.ranks import FOLDER, run_folder
 from ..watcher.loader import compile_marked
+from ._uncaught import folded
 
 __all__ = ["executable", "follow", "is_launcher", "spawn_main"]
 
@@ -132,18 +134,36 @@ def _follow_wrap(module: Any, program: Any) -> None:
 
     @functools.wraps(plain)
     def _wrap(fn: Any, i: int, args: Any, error_file: Any) -> None:
+        folds: list[bool] = []
+
         @functools.wraps(fn)
         def watched(*given: Any) -> Any:
             try:
                 return fn(*given)
             except BaseException as error:
                 program.child_raised(error, each=True)
+                folds.append(program.folds(error))
                 raise
 
-        plain(watched, i, args, error_file)
+        try:
+            plain(watched, i, args, error_file)
+        except SystemExit:
+            if any(folds):
+                _fold(error_file)
+            raise
 
     _wrap.followed = True  # type: ignore[attr-defined]
     module._wrap = _wrap
+
+
+def _fold(error_file: str) -> None:
+    """Folds the frames of the traceback that a rank has left for its parent."""
+    try:
+        text = pickle.loads(Path(error_file).read_bytes())
+        if isinstance(text, str):
+            Path(error_file).write_bytes(pickle.dumps(folded(text)))
+    except Exception:
+        pass  # then it is longer
 
 
 def spawn_main(settings: dict[str, Any], given: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from ..watcher.log import Log
 from ._child_processes import executable, follow, is_launcher
 from ._find_program import module_root, program_file, put_first
 from ._output_file import ranked
-from ._uncaught import die_of_interrupt, show, without_ours, without_torch
+from ._uncaught import die_of_interrupt, is_folded, show, without_ours, without_torch
 
 __all__ = ["Program"]
 
@@ -121,6 +121,7 @@ class Program:
             "lines": self.lines,
             "quiet": self.quiet,
             "ledgers": self.ledgers,
+            "full_traceback": self.full_traceback,
             **{name: file and os.path.abspath(file) for name, file in self._files().items()},
         }
 
@@ -146,6 +147,10 @@ class Program:
             else:
                 self.session.raised(error, each=each)
                 self._finish(False, 1)
+
+    def folds(self, error: BaseException) -> bool:
+        """Whether an exception is explained, and frames of libraries need not be shown."""
+        return not (self.full_traceback or self.quiet) and self.session is not None and bool(self.session.notes(error))
 
     def child_ended(self) -> None:
         """A process that the program has started has done its work."""
@@ -319,7 +324,8 @@ class Program:
             elif self.session is not None and color_for(sys.stderr):
                 painted = self.session.painted(error)
             # An error that is not of our family is shown as Python shows it: its frames may be all that there is to see.
-            status = show(error, whole=self.full_traceback or self.quiet or not told, painted=painted)
+            known = bool(told) or is_folded(error)
+            status = show(error, whole=self.full_traceback or self.quiet or not known, painted=painted)
 
         if self.session is not None:
             self.session.raised(error, shown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import sys
 import traceback
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["die_of_interrupt", "show", "without_ours", "without_torch"]
+__all__ = ["die_of_interrupt", "folded", "is_folded", "show", "without_ours", "without_torch"]
 
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 
@@ -100,11 +101,52 @@ class _Folded(traceback.StackSummary):
         for hidden, frames in groupby(self, key=lambda frame: bool(_library(frame.filename))):
             some = list(frames)
             if hidden and len(some) > 1:
-                names = " and ".join(dict.fromkeys(_library(frame.filename) for frame in some))
-                made.append(f"  ... {len(some)} frames inside {names} (--full-traceback shows them)\n")
+                made.append(f"  {_instead_of([frame.filename for frame in some])}\n")
             else:
                 made += traceback.StackSummary.from_list(some).format(**options)
         return made
+
+
+_SHOWS = "(--full-traceback shows them)"
+_FRAME = re.compile(r'( *)File "([^"]+)", line \d+, in ')
+
+
+def _instead_of(files: list[str]) -> str:
+    """The one line in place of some frames of libraries."""
+    return f"... {len(files)} frames inside {' and '.join(dict.fromkeys(map(_library, files)))} {_SHOWS}"
+
+
+def folded(text: str) -> str:
+    """A traceback that comes as text, as that of another process does, with the frames folded as those of our own."""
+    made: list[str] = []
+    frames: list[tuple[str, str]] = []  # of libraries, one after the other: their files, and their lines
+    indent, inside = "", False
+
+    def close() -> None:
+        several = [f"{indent}{_instead_of([f for f, _ in frames])}"]
+        made.extend(several if len(frames) > 1 else [t for _, t in frames])
+        frames.clear()
+
+    for line in text.split("\n"):
+        found = _FRAME.match(line)
+        if found is not None:
+            indent, inside = found[1], bool(_library(found[2]))
+            if inside:
+                frames.append((found[2], line))
+                continue
+        elif frames and inside and line.startswith(indent + "  "):
+            frames[-1] = frames[-1][0], f"{frames[-1][1]}\n{line}"
+            continue
+        inside = False
+        close()
+        made.append(line)
+    close()
+    return "\n".join(made)
+
+
+def is_folded(error: BaseException) -> bool:
+    """Whether an exception brings another process's traceback, folded because that has explained it."""
+    return _SHOWS in str(error)
 
 
 def _library(file: str) -> str:

@@ -127,7 +127,7 @@ def test_the_beginning_of_codes():
 
 def test_words_of_a_compiled_region():
     done = call("This backward function was compiled with non-empty donated buffers which requires create_graph=False")
-    assert done.stdout.startswith("# SP102 shared-forward")
+    assert done.stdout.startswith("# SP505 overwritten-output")
 
 
 def test_why_a_report_says_what_it_says(tmp_path):

@@ -70,13 +70,14 @@ graph until its names go away, and memory peaks higher (`needless-retain`).
 A second forward for the second loss is right but costs a forward, and with
 dropout it is another one. Under `DistributedDataParallel` a second pass over
 one forward is silently not averaged across processes; inside `torch.compile`
-`retain_graph=True` is an error of its own. The sum has neither problem.
+`retain_graph=True` is an error of its own (`overwritten-output`). The sum has
+neither problem.
 """
 
 from __future__ import annotations
 
-from ..record import Finding, Trace
-from ._finding import about_meeting, about_region, quoted, remedy
+from ..record import Finding
+from ._finding import about_meeting, quoted, remedy
 from .facts.lines import root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
@@ -84,7 +85,6 @@ from .facts.names import Named
 CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
 REMEDIES = ("combine-losses", "retain-graph", "reorder", "recompute")
-MESSAGES = ("compiled with non-empty donated buffers",)
 TRIED = ("combine-losses", "recompute", "retain-graph")
 INSTEAD = "`retain_graph=True` would walk the shared part once per loss and keep its saved tensors meanwhile."
 
@@ -137,28 +137,3 @@ def explain(meeting: Meeting) -> Finding:
             ),
         ]
     return about_meeting(CODE, "shared-forward", meeting, message, carrier, remedies)
-
-
-def diagnose(trace: Trace) -> list[Finding]:
-    """Compiled regions whose backward frees its saved tensors as it goes: it refuses to keep the graph."""
-    found = []
-    for failure in (f for f in trace.failures if f.kind == "donated"):
-        message = (
-            "A compiled region was asked to keep its graph, but its backward was compiled to free its "
-            "saved tensors as it goes."
-        )
-        remedies = [
-            remedy(
-                "combine-losses",
-                "send the losses through together, without retain_graph",
-                "One pass over the sum needs no graph kept, and the region stays as it was compiled.",
-                place=failure.place,
-            ),
-            remedy(
-                "other",
-                "set torch._functorch.config.donated_buffer = False before compiling",
-                "Right only if each loss's gradient is needed by itself; it costs memory everywhere.",
-            ),
-        ]
-        found.append(about_region(CODE, "shared-forward", trace, failure, message, remedies))
-    return found

@@ -24,6 +24,7 @@ _WORDS = (
     ("SP504", ("the forward", "freed", "left open")),
     ("", ("built", "freed", "needed again")),
 )
+_INSIDE = ("built", "freed by one inner pass", "needed again by another")
 _OUTDATED = ("built", "went through backward", "needed again")
 
 
@@ -55,6 +56,10 @@ def labels(finding: Finding) -> dict[str, str]:
     words = next(words for start, words in _WORDS if finding.code.startswith(start))
     if finding.facts.get("changed"):
         words = _OUTDATED
+    if finding.facts.get("compiled") and finding.code == "SP505":
+        words = ("the compiled region", "", "asks to keep its graph")
+    if finding.facts.get("inside"):
+        words = ("the checkpoint", *words[1:]) if finding.code.startswith("SP5") else _INSIDE
     return dict(zip(("built", "freed", "used"), words, strict=True))
 
 

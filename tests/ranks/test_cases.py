@@ -60,6 +60,7 @@ def check(found: dict[int, Any], case: Path) -> None:
         place = getattr(one, role)
         assert not key[role] or (place is not None and place.line in key[role]), (role, place)
     assert one.remedies[0].kind in key["remedy"]
+    assert one.carrier is not None and one.carrier.name in key.get("carrier", ["model"])
     assert one.severity == ("error" if key["error"] else "warning")
 
 

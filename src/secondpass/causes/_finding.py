@@ -6,9 +6,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..record import Binding, Carrier, Failure, Finding, Loop, Node, Pass, Place, Remedy, Step, Trace
+from ..record import Binding, Carrier, Failure, Finding, Loop, Node, Parallel, Pass, Place, Remedy, Step, Trace
 from .facts.change import Change
-from .facts.lines import call_text, root_text, source_of
+from .facts.lines import call_text, root_text, source_of, statement_text
 from .facts.meeting import Meeting, count_of
 from .facts.names import Named
 from .facts.operations import is_row, is_view
@@ -18,6 +18,7 @@ __all__ = [
     "about_change",
     "about_meeting",
     "about_region",
+    "carrier_of",
     "iterations",
     "pass_evidence",
     "place_of",
@@ -42,6 +43,12 @@ def remedy(
     return Remedy(kind, title, safe, why, target=target, place=place)
 
 
+def carrier_of(module: Parallel | None) -> Carrier | None:
+    """What a pass over several ranks goes through: the module that averages its gradients."""
+    kind = "attribute" if module is not None and "." in module.name else "local"
+    return Carrier(module.name, kind) if module is not None and module.name else None
+
+
 def size(count: int) -> str:
     """Bytes for people."""
     amount = float(count)
@@ -61,13 +68,23 @@ def pass_evidence(
     trace: Trace, upto: int, labels: dict[int, str] | None = None, loop: Loop | None = None
 ) -> list[dict[str, Any]]:
     """The last passes and steps up to a moment, for a timeline. Iterations are those of `loop`, or of the innermost one; where
-    no loop is known, how often the pass was made."""
-    labels = labels or {}
-    events: list[Pass | Step] = [p for p in trace.passes if p.when <= upto and not p.nested]
+    no loop is known, how often the pass was made. Passes within passes are shown where there is something to say of them."""
+    labels = _outer_too(trace, labels or {})
+    events: list[Pass | Step] = [p for p in trace.passes if p.when <= upto and (not p.nested or p.when in labels)]
     events = sorted([*events, *(s for s in trace.steps if s.when <= upto)], key=lambda e: e.when)
     important = [e for e in events if e.when in labels]
     shown = sorted({e.when: e for e in [*important, *events[-_SHOWN:]]}.items())
     return [_evidence(trace, e, labels.get(e.when, ""), loop) for _, e in shown[-(_SHOWN + 1) :]]
+
+
+def _outer_too(trace: Trace, labels: dict[int, str]) -> dict[int, str]:
+    """Labels of passes with those around them: what fails within a pass fails it."""
+    found = dict(labels)
+    for when, label in labels.items():
+        one = trace.at(when)
+        if label == "failed" and one is not None and (outer := trace.around(one)) is not None:
+            found.setdefault(outer.when, label)
+    return found
 
 
 def _evidence(trace: Trace, one: Pass | Step, label: str, loop: Loop | None) -> dict[str, Any]:
@@ -78,6 +95,18 @@ def _evidence(trace: Trace, one: Pass | Step, label: str, loop: Loop | None) -> 
             "place": place_of(one.place),
             "when": one.when,
             "label": label,
+        }
+    if one.nested:
+        maker = trace.maker(one)
+        place = maker.place if maker is not None else one.place
+        return {
+            "what": "pass",
+            "text": statement_text(trace, place) if maker is not None else f"a {one.kind} pass",
+            "place": place_of(place),
+            "nested": True,
+            "retain": one.retain,
+            "label": label,
+            "when": one.when,
         }
     return {
         "what": "pass",
@@ -101,6 +130,8 @@ def iterations(meeting: Meeting) -> dict[str, Any]:
     """In which iteration the reused part was built, freed and used, and the loop that counts them."""
     facts: dict[str, Any] = {}
     freed, used = meeting.freed, meeting.used
+    if meeting.inside:
+        return facts  # both are parts of one pass
     loop = meeting.crossed or meeting.outside
     if loop is not None:
         facts["built_iteration"] = count_of(meeting.entry.loops, loop)

@@ -69,8 +69,11 @@ may never be freed.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..record import Carrier, Failure, Finding, Pass, Trace
 from ._finding import about_meeting, pass_evidence, place_of, quoted, remedy
+from .facts.lines import source_of
 from .facts.meeting import Meeting
 from .facts.names import Named
 
@@ -83,24 +86,40 @@ INSTEAD = "`retain_graph=True` would keep the saved tensors of the whole graph."
 
 def explain(meeting: Meeting) -> Finding:
     """One backward that meets what its own inner passes have freed: reentrant checkpoints that share a tensor."""
-    carrier = Named(meeting).carrier()
+    named = Named(meeting)
+    carrier = named.carrier()
     name = carrier.name if carrier else ""
     shown = quoted(name, "a tensor")
-    message = (
-        f"{shown} reaches several checkpointed blocks without being their argument: the inner pass of "
-        "one block freed its history, and the next one needs it again."
-    )
+    maker = meeting.trace.maker(meeting.used)
+    if maker is not None and "Checkpoint" not in maker.op:
+        function = maker.op.removesuffix("Backward")
+        message = (
+            f"{shown} comes into the backward of `{function}` without being its argument: the pass that one backward made "
+            "freed its history, and the next one needs it again."
+        )
+        title = f"give {shown} to `{function}` as an argument, and return its gradient with the others"
+        why = "Each of these backwards makes a pass of its own, which frees whatever comes in by another way"
+    else:
+        message = (
+            f"{shown} reaches several checkpointed blocks without being their argument: the inner pass of "
+            "one block freed its history, and the next one needs it again, all in one backward."
+        )
+        title = f"use checkpoint(..., use_reentrant=False), or give {quoted(name, 'the tensor')} to the block as an argument"
+        why = (
+            "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by another way"
+        )
     remedies = [
         remedy(
             "other",
-            "use checkpoint(..., use_reentrant=False), or give the tensor to the block as an argument",
-            "A reentrant checkpoint runs a backward of its own per block, which frees whatever comes in by "
-            "another way.",
+            title,
+            f"{why}; `retain_graph=True` outside does not reach it.",
             target=name,
-            place=meeting.used.place,
+            place=maker.place if maker is not None else meeting.used.place,
         )
     ]
-    return about_meeting(CODE, "freed-access", meeting, message, carrier, remedies)
+    finding = about_meeting(CODE, "freed-access", meeting, message, carrier, remedies, inside=True)
+    bound = (p for p in meeting.entry.stack if (s := source_of(meeting.trace, p)) and name in s.targets(p.line))
+    return replace(finding, built=next(bound, finding.built))
 
 
 def diagnose(trace: Trace) -> list[Finding]:

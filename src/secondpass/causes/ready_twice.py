@@ -75,7 +75,7 @@ from __future__ import annotations
 import re
 
 from ..record import Finding, Pass, Remedy, Trace
-from ._finding import pass_evidence, place_of, quoted, remedy
+from ._finding import carrier_of, pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text
 from .facts.reduction import covering, modules_of, open_pass
 
@@ -104,10 +104,17 @@ def _explain(trace: Trace, used: Pass, said: str) -> Finding:
     model = quoted(module.name if module is not None else None, "the model")
     earlier = open_pass(trace, index, used.when - 1) if index is not None else None
     forward = covering(trace, index, used) if index is not None else None
-    outer = used
-    if used.nested:
-        outer = next((p for p in reversed(trace.passes) if p.when < used.when and not p.nested), used)
+    outer = trace.around(used) or used
+    maker = trace.maker(used)
+    if forward is None and index is not None:
+        forward = covering(trace, index, outer)
+    built = (
+        maker.place if maker is not None and maker.place is not None else forward.place if forward is not None else None
+    )
     line = call_text(trace, outer)
+    if used.nested and index is not None:
+        within = (p for p in reversed(trace.passes) if p.nested and outer.when < p.when < used.when)
+        earlier = next((p for p in within if p.reduced.get(index)), None)
     left: list[str] = []
     if used.nested:
         named = re.search(r"with name (\S+) has been marked", said)
@@ -122,6 +129,7 @@ def _explain(trace: Trace, used: Pass, said: str) -> Finding:
                 "checkpoint with use_reentrant=False",
                 "Then all gradients of a parameter come in one pass.",
                 target="use_reentrant",
+                place=maker.place if maker is not None else None,
             ),
             remedy(
                 "other",
@@ -148,13 +156,15 @@ def _explain(trace: Trace, used: Pass, said: str) -> Finding:
         "error",
         message,
         failed=used.place,
-        built=forward.place if forward is not None else None,
+        carrier=carrier_of(module),
+        built=built,
         freed=earlier.place if earlier is not None else None,
         used=used.place,
         evidence=tuple(pass_evidence(trace, used.when, labels)),
         remedies=tuple(remedies),
         sure=module is not None and (earlier is not None or used.nested),
         facts={
+            "inside": used.nested,
             "left_out": left,
             "root": root_text(trace, used),
             "other_root": root_text(trace, earlier),

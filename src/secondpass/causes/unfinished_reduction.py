@@ -76,8 +76,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ..record import Failure, Finding, Forward, Parallel, Pass, Remedy, Trace
-from ._finding import pass_evidence, place_of, quoted, remedy
+from ..record import Carrier, Failure, Finding, Forward, Parallel, Pass, Remedy, Trace
+from ._finding import carrier_of, pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text, sources_of
 from .facts.reduction import covering, modules_of, open_pass
 from .ready_twice import listed
@@ -148,6 +148,7 @@ def _explain(trace: Trace, failure: Failure, index: int) -> Finding:
         "error",
         message,
         failed=failure.place,
+        carrier=next((Carrier(b.name, b.kind) for b in trace.bindings if b.name in unused), carrier_of(module)),
         built=forward.place if forward is not None else None,
         used=last.place if last is not None else None,
         evidence=tuple(pass_evidence(trace, failure.when, {last.when: "left open"} if last is not None else {})),

@@ -75,9 +75,10 @@ sends all gradients twice.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..record import Failure, Finding, Remedy, Trace
-from ._finding import pass_evidence, place_of, quoted, remedy
+from ._finding import carrier_of, pass_evidence, place_of, quoted, remedy
 from .facts.lines import call_text, root_text
 from .facts.reduction import Alone, alone
 
@@ -129,6 +130,10 @@ def _explain(one: Alone, failure: Failure | None) -> Finding:
         "checkpoint": f"In `{line}` a reentrant checkpoint gives parameters of {model} a second gradient after DDP has averaged "
         f"the first, {_ALONE}.",
     }[one.way]
+    maker, forward = trace.maker(used), one.forward
+    built = (
+        maker.place if maker is not None and maker.place is not None else forward.place if forward is not None else None
+    )
     if failure is not None:
         message += " PyTorch notices only now."
     labels = {used.when: "not averaged"} | ({earlier.when: "averaged"} if earlier is not None else {})
@@ -140,7 +145,8 @@ def _explain(one: Alone, failure: Failure | None) -> Finding:
         "warning" if failure is None else "error",
         message,
         failed=used.place if failure is None else failure.place,
-        built=one.forward.place if one.forward is not None else None,
+        carrier=carrier_of(one.module),
+        built=built,
         freed=earlier.place if earlier is not None else None,
         used=used.place,
         evidence=tuple(pass_evidence(trace, max(labels | {one.step.when: ""}), labels)),
@@ -149,6 +155,7 @@ def _explain(one: Alone, failure: Failure | None) -> Finding:
         sure=one.way not in ("no_sync", "direct"),
         facts={
             "way": one.way,
+            "inside": used.nested,
             "digests": one.digests,
             "ranks": one.module.ranks,
             "by_chance": one.by_chance,
@@ -191,4 +198,8 @@ def _remedies(one: Alone, model: str) -> list[Remedy]:
             "Then all gradients of a parameter come in one pass; with use_reentrant=True DDP needs static_graph=True.",
         ),
     }[one.way]
-    return [remedy("other", title, why, target="use_reentrant" if one.way == "checkpoint" else "")]
+    maker = one.trace.maker(one.used)
+    about: dict[str, Any] = {}
+    if one.way == "checkpoint":
+        about = {"target": "use_reentrant", "place": maker.place if maker is not None else None}
+    return [remedy("other", title, why, **about)]

@@ -83,6 +83,8 @@ class Pass:
     """The user's loops that were running, innermost first; None where loops are not known."""
     nested: bool = False
     """Whether it ran inside another pass (checkpoint, a hook)."""
+    maker: int | None = None
+    """Of a pass inside another: the number of the node whose backward made it (a reentrant checkpoint's); None for a hook."""
     behind: frozenset[int] | None = None
     """Of a `grad`: the leaves behind its roots, those that it did not walk to included."""
     direct: bool | None = None

@@ -155,6 +155,15 @@ class Trace:
             yield node
             todo.extend(node.parents or ())
 
+    def around(self, one: Pass) -> Pass | None:
+        """The pass that one was made inside of; None for one that was made by itself."""
+        earlier = (p for p in reversed(self.passes) if p.when < one.when and not p.nested)
+        return next(earlier, None) if one.nested else None
+
+    def maker(self, one: Pass | None) -> Node | None:
+        """The node whose backward made a pass inside another."""
+        return self.nodes.get(one.maker) if one is not None and one.maker is not None else None
+
     def at(self, when: int) -> Pass | None:
         """The pass at a moment of the clock."""
         return next((p for p in self.passes if p.when == when), None)

@@ -76,6 +76,8 @@ def _timeline(finding: Finding, width: int) -> Iterator[Line]:
 
 def _when(entry: Mapping[str, Any]) -> str:
     iteration = entry.get("iteration")
+    if entry.get("nested"):
+        return "  inside it"
     return f"iteration {iteration}" if isinstance(iteration, int) else ""
 
 

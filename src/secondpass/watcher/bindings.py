@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -156,16 +156,20 @@ def look(
     measure: bool = False,
     alone: bool = True,
     barren: Barren | None = None,
+    within: Any = None,
 ) -> Snapshot:
     """Takes a snapshot. `tensors`, when given, receives name -> tensor for use before anything else runs; `containers` the
     names of what was looked into, by identity. `hosts` are the frames of frameworks (see `Files.hosts`): what they work on is
     looked into as well, and `is_own` says whether it is of a class of the user's. `measure` counts what is behind sums: a
     running sum is told by its numbers, and what it costs by this. Where other threads make passes too (not `alone`), nothing
     that nodes have saved is read: the engine may be freeing it at this very moment. `barren` learns which objects of frameworks
-    are not worth looking into, and spares them."""
+    are not worth looking into, and spares them. `within` is the node whose backward makes the pass: what it runs again (a
+    checkpointed function) may hold tensors that no frame leads to."""
     with torch._C.DisableTorchFunction():
         one = _Look(tensors, is_own or (lambda kind: True), containers, measure, alone)
-        return one.frames(frames, hosts or [], barren or Barren())
+        shot = one.frames(frames, hosts or [], barren or Barren())
+        one.run_again(within)
+        return shot
 
 
 class _Look:
@@ -229,6 +233,19 @@ class _Look:
         self.hooks()
         self.shot.whole = self.left > 0
         return self.shot
+
+    def run_again(self, node: Any) -> None:
+        """What the functions that a node keeps hold goes by its own name there; of an object, by that of its methods."""
+        self.left = max(self.left, _BUDGET // 8)
+        for key, value in fields_of(node).items():
+            kind = type(value)
+            if kind is MethodType:
+                self.value(Trail("self", "global", _type(value.__self__)), value.__self__, 0)
+            elif issubclass(kind, torch.nn.Module):
+                self.value(Trail("self", "global", _type(value)), value, 0)
+            elif kind in (FunctionType, partial):
+                self.function = getattr(value, "__qualname__", key).replace("<locals>.", "")
+                self.value(Trail(key, "cell", _type(value)), value, 0)
 
     def found(self) -> int:
         """How much was found so far."""

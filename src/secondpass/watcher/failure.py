@@ -12,6 +12,7 @@ import torch
 from ..torchgraph import changed, edges, freed, is_leaf, order, touchable, walk, walk_young, walked, written_to
 from .bindings import Snapshot, look
 from .ledger import PassNote
+from .makers import maker
 from .watcher import Watcher
 
 __all__ = ["Failed", "Graph", "kind_of"]
@@ -70,6 +71,7 @@ class Graph:
             files.hosts(failed.frame),
             files.is_own,
             barren=watcher.looks.barren,
+            within=maker(failed.frame) if failed.note.nested else None,
         )
         self.roots = edges(failed.outputs)
         self.nodes = walk_young(self.roots, touchable())

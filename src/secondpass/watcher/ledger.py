@@ -25,6 +25,8 @@ class PassNote:
     roots: tuple[int, ...] = ()
     inputs: tuple[int, ...] | None = None
     retain = create = nested = False
+    maker: tuple[int, str] | None = None
+    """Of a pass within a pass: the number and the operation of the node whose backward made it."""
     direct: bool | None = None
     recording: bool | None = None
     iteration = 0

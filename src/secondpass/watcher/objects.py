@@ -134,7 +134,7 @@ def _of_function(value: FunctionType) -> Iterator[tuple[str, str, Any]]:
     defaults = value.__defaults__ or ()
     kept = [*zip(named[len(named) - len(defaults) :], defaults, strict=False), *(value.__kwdefaults__ or {}).items()]
     for key, inner in kept:
-        if issubclass(type(inner), (list, dict, set, deque)):
+        if issubclass(type(inner), (torch.Tensor, list, dict, set, deque)):
             yield "cell", key, inner
     for key, inner in list(value.__dict__.items()):
         yield "attribute", key, inner

@@ -51,6 +51,7 @@ _FAR = 20_000
 _LIVE = 200
 _ENOUGH, _STRETCHES = 8, 4
 _WINDOW = 12
+_MAKERS = 32
 _OWN = 1 << 41
 """Nodes of other threads get numbers from here on: see `failure`."""
 
@@ -71,6 +72,10 @@ class _Builder:
         self.positions: dict[Any, int] = {}
         self.again: dict[int, int] = {}
         """The positions of nodes that were walked, and freed, before the pass that walked them."""
+        self.makers = dict([n.maker for n in self.notes if n.maker is not None][-_MAKERS:])
+        """The operations of nodes that made passes within passes, by their numbers."""
+        self.made: dict[int, int] = {}
+        """Their positions."""
         log = watcher.log
         self.whole = self._is_whole()
         self.timeline: Timeline | None = None
@@ -87,7 +92,9 @@ class _Builder:
                     at = log.find(number)
                     if at is not None:
                         self.again[number] = at
-            wanted = [*passes, *self.again.values()]
+            if all(n.in_main_thread for n in self.notes if not n.nested):
+                self.made = {k: at for k in self.makers if (at := log.find(k)) is not None}
+            wanted = [*passes, *self.again.values(), *self.made.values()]
             self.timeline = Timeline(log, watcher.files, self.positions.values(), wanted, log.position())
 
     def _choose(self) -> list[Any]:
@@ -184,6 +191,7 @@ class _Builder:
             iteration=note.iteration or None,
             loops=moment.loops if moment is not None and self.whole else None,
             nested=note.nested,
+            maker=note.maker[0] if note.maker is not None else None,
             direct=note.direct,
             recording=note.recording,
             found=note.found or {},
@@ -329,6 +337,10 @@ class _Builder:
     def _nodes(self) -> dict[int, Node]:
         graph = self.graph
         found = {n: Node(n, "AccumulateGrad", (), (), leaf=name) for n, name in self.watcher.leaves.names.items()}
+        for number, op in self.makers.items():
+            moment = self.moment(self.made.get(number))
+            stack = moment.stack if moment is not None else ()
+            found[number] = Node(number, op, place=stack[0] if stack else None, stack=stack)
         if graph is None:
             return found | self._walked_again()
         chosen = set(self.chosen)

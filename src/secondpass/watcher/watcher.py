@@ -28,6 +28,7 @@ from .gradients import Gradients
 from .ledger import Ledger, PassNote, StepNote
 from .log import Log
 from .looks import Looks
+from .makers import maker
 from .patched_calls import pass_entrance, step_entrance
 from .reducers import ForwardNote, Reducers, Refused
 from .short_notes import Steady
@@ -170,6 +171,8 @@ class Watcher:
         mine.passes += 1
         if depth:
             note.nested = True
+            made_by = maker(frame)
+            note.maker = (made_by._sequence_nr(), made_by.name()) if made_by is not None else None
         if args[1]:
             note.retain = True
             note.direct = self.files.called_directly(frame)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...record import Pass, Place, Trace
 from ...source import Source, expression, parsed, root_of
 
-__all__ = ["call_text", "root_text", "source_of", "sources_of", "unparsed"]
+__all__ = ["call_text", "root_text", "source_of", "sources_of", "statement_text", "unparsed"]
 
 
 def source_of(trace: Trace, place: Place | None) -> Source | None:
@@ -59,7 +59,16 @@ def root_text(trace: Trace, one: Pass | None) -> str:
 def call_text(trace: Trace, one: Pass) -> str:
     """The statement that makes a pass, shortened."""
     stmt = _statement(trace, one, one.place)
-    if stmt is None:
-        return f"a {one.kind} pass"
+    return _short(stmt) if stmt is not None else f"a {one.kind} pass"
+
+
+def statement_text(trace: Trace, place: Place | None) -> str:
+    """The statement at a place, shortened; nothing where it is not known."""
+    source = source_of(trace, place)
+    stmt = source.statement(place.line) if source is not None and place is not None else None
+    return _short(stmt) if stmt is not None else ""
+
+
+def _short(stmt: ast.stmt) -> str:
     text = ast.unparse(stmt).partition("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."

@@ -148,10 +148,14 @@ class Meeting:
     def inside(self) -> bool:
         """Whether the first pass ran inside the second: no pass that is not nested began in between."""
         freed = self.freed
-        if freed is None or not freed.nested or freed.stack != self.used.stack:
+        if freed is None or not freed.nested:
             return False
         outer = next((p for p in reversed(self.trace.passes) if p.when <= self.used.when and not p.nested), None)
         # A hook or a backward of the user's that calls the engine twice makes two passes one after the other.
+        if freed.maker is not None and self.used.maker is not None:
+            return outer is not None and outer.when <= freed.when and freed.maker != self.used.maker
+        if freed.stack != self.used.stack:
+            return False
         return outer is not None and outer.when <= freed.when and outer.stack == self.used.stack
 
     # -- the boundary ------------------------------------------------------------------------------------------------
@@ -368,6 +372,7 @@ class Meeting:
         between = [n for n in self.trace.history(*again) if n.number in new]
         ends = (self.trace.nodes.get(p) for n in between for p in n.parents or ())
         added = {n.number for n in ends if n is not None and n.leaf is not None}
+        added &= self.trained or added  # an input that requires a gradient is another one in each round
         return bool(added) and not added & self.leaves
 
     # -- holder ------------------------------------------------------------------------------------------------------

@@ -98,6 +98,8 @@ class Named:
         consumer = self.meeting.boundary[0][0]
         for made in self.meeting.entry.stack if consumer is not None else ():
             for use in consumer.stack if consumer is not None else ():
+                if self.meeting.inside and use in self.meeting.used.stack:
+                    continue  # the line of the pass, which computes again what it reads
                 source = source_of(self.trace, made)
                 if source is None or (made.file, made.function) != (use.file, use.function):
                     continue

@@ -82,9 +82,7 @@ def _applied(trace: Trace, index: int, module: Parallel) -> Iterator[tuple[Step,
 
 def _around(trace: Trace, index: int, used: Pass, leaf: int) -> bool:
     """Whether the pass around a pass handed the leaf over after it."""
-    if not used.nested:
-        return False
-    outer = next((p for p in reversed(trace.passes) if p.when < used.when and not p.nested), None)
+    outer = trace.around(used)
     if outer is None or leaf not in outer.reduced.get(index, ()):
         return False
     until = next((p.when for p in trace.passes if p.when > outer.when and not p.nested), None)
@@ -97,7 +95,12 @@ def way_of(trace: Trace, index: int, used: Pass) -> tuple[Way, Pass | None, Forw
     forward = covering(trace, index, used)
     before = [p for p in trace.passes if p.when < used.when and p.reduced.get(index)]
     if used.nested:
-        return "checkpoint", before[-1] if before else None, forward
+        outer = trace.around(used)
+        return (
+            "checkpoint",
+            before[-1] if before else None,
+            forward or (covering(trace, index, outer) if outer is not None else None),
+        )
     if forward is None:
         calls = [f for f in trace.forwards if f.parallel == index]
         known = used.walked is not None and len(calls) < _FORWARDS and trace.all_forwards is not False

@@ -56,6 +56,19 @@ SHAPES = {
         """,
         ["other"],
     ),
+    "clipped_one_by_one": (
+        """
+        for wave in waves:
+            clean = fast(wave)
+            near, small = (clean - wave).pow(2).mean(), clean.abs().mean()
+            adam.zero_grad()
+            near.backward(retain_graph=True)
+            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+            small.backward()
+            adam.step()
+        """,
+        ["other"],
+    ),
     # Nothing is done in between: one pass over the sum.
     "one_after_another": (
         """

@@ -84,7 +84,7 @@ import ast
 from dataclasses import replace
 
 from ..record import Carrier, Failure, Finding, Node, Pass, Remedy, Trace
-from ..source import effects
+from ..source import effects, heads
 from ._finding import about_region, pass_evidence, place_of, quoted, remedy
 from .facts.lines import root_text, source_of
 
@@ -171,16 +171,15 @@ def _next_pass(trace: Trace, used: Pass, region: Node | None) -> bool | None:
     after = [s for s in here if s.lineno >= first.lineno and s is not first]
     if loops:
         body = range(loops[0].lineno, (loops[0].end_lineno or 0) + 1)
+        after = [s for s in after if s.lineno in body]
         built = region.stack if region is not None else ()
         if not any(p.file == place.file and p.line in body for p in built):
             # A loop over losses of one forward comes here again.
-            after = [s for s in after if s.lineno in body] + [
-                s for s in here if s.lineno in body and s.lineno <= first.lineno
-            ]
+            after += [s for s in here if s.lineno in body and s.lineno <= first.lineno]
     for stmt in after:
         if any(True for _ in effects(stmt, "pass")):
             return True
-        if any(True for _ in effects(stmt, "step", "clear")) or _reads_gradients(stmt):
+        if any(True for _ in effects(stmt, "step", "clear")) or _may_use_gradients(stmt):
             return False if _passes_later(after, stmt) else None
     return None
 
@@ -189,10 +188,16 @@ def _passes_later(after: list[ast.stmt], stmt: ast.stmt) -> bool:
     return any(True for s in after[after.index(stmt) :] for _ in effects(s, "pass"))
 
 
-def _reads_gradients(stmt: ast.stmt) -> bool:
-    return any(
-        isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in ast.walk(stmt)
-    )
+def _may_use_gradients(stmt: ast.stmt) -> bool:
+    """Whether a statement reads gradients, or is there for what it does (clips, logs, communicates) and not for a value."""
+    if isinstance(stmt, ast.Expr) and not isinstance(stmt.value, ast.Constant):
+        return True
+    for node in (n for part in heads(stmt) for n in ast.walk(part)):
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return True
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("_"):
+            return True
+    return False
 
 
 def _output(trace: Trace, failure: Failure, region: Node | None) -> Carrier | None:

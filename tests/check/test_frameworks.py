@@ -327,3 +327,73 @@ def test_accelerate_lets_steps_pass_by_until_gradients_are_gathered(tmp_path: Pa
 )
 def test_accelerate_clears_what_a_step_has_used(tmp_path: Path, steps: int, clear: str) -> None:
     assert found(tmp_path, ACCUMULATED.format(steps=steps, clear=clear)) == []
+
+
+IGNITE = """
+    import torch
+    from ignite.engine import Engine, Events
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    losses = []
+
+    def learn(engine, batch):
+        {before}
+        opt.zero_grad()
+        state = cell(batch, engine.state.memory)
+        loss = head(state).pow(2).mean()
+        loss.backward()
+        opt.step()
+        engine.state.memory = {kept}
+        return {given}
+
+    trainer = Engine(learn)
+
+    @trainer.on(Events.STARTED)
+    def begin(engine):
+        engine.state.memory = torch.zeros(4, 3)
+
+    {handlers}
+    trainer.run([torch.randn(4, 3) for _ in range(20)], max_epochs=3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"kept": "state"}, [("SP103", "loss.backward()")]),
+        ({"kept": "state.detach()"}, []),
+        ({"kept": "state", "before": "engine.state.memory = engine.state.memory.detach()"}, []),
+        ({"kept": "state", "event": "ITERATION_COMPLETED"}, []),
+        ({"kept": "state", "event": "ITERATION_STARTED"}, []),
+        ({"kept": "state", "event": "EPOCH_COMPLETED"}, [("SP103", "loss.backward()")]),
+        ({"kept": "state", "event": "ITERATION_COMPLETED(every=2)"}, [("SP103", "loss.backward()")]),
+        ({"kept": "state", "event": "ITERATION_STARTED | Events.EPOCH_STARTED"}, []),
+    ],
+)
+def test_ignite_hands_its_state_from_batch_to_batch(tmp_path: Path, words: dict[str, str], expected: object) -> None:
+    handler = """
+    @trainer.on(Events.{})
+    def cut(engine):
+        engine.state.memory = engine.state.memory.detach()
+"""
+    event = words.pop("event", None)
+    text = {"before": "pass", "given": "0", "handlers": handler.format(event) if event else "", **words}
+    assert found(tmp_path, IGNITE.format(**text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "handler", "expected"),
+    [
+        ("loss", "lambda e: losses.append(e.state.output)", [("SP401", "losses.append(e.state.output)")]),
+        ("loss.item()", "lambda e: losses.append(e.state.output)", []),
+        ("loss", "lambda e: losses.append(e.state.output.detach())", []),
+    ],
+)
+def test_ignite_gives_its_handlers_what_the_function_gave(
+    tmp_path: Path, given: str, handler: str, expected: list[object]
+) -> None:
+    line = f"trainer.add_event_handler(Events.ITERATION_COMPLETED, {handler})"
+    text = IGNITE.format(before="pass", kept="state.detach()", given=given, handlers=line)
+    assert [c for c, _ in found(tmp_path, text)] == [c for c, _ in expected]  # type: ignore[misc]

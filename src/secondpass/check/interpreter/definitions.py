@@ -53,7 +53,7 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
                 made.marks.add("cached")
         elif isinstance(value, Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
-        elif isinstance(value, (Function, Bound)) and not isinstance(made, Class):
+        elif isinstance(value, (Function, Bound, Native)) and not isinstance(made, Class):
             wrapped = m.call(value, [made], {})
             # A decorator that gives back something we cannot read is taken to leave the function as it is.
             made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made

@@ -52,6 +52,8 @@ _ALIASES = {
     "lightning": "pytorch_lightning",
     "lightning.fabric": "pytorch_lightning",
     "lightning_fabric": "pytorch_lightning",
+    "ignite.engine.engine": "ignite.engine",
+    "ignite.engine.events": "ignite.engine",
     "transformers.trainer": "transformers",
     "transformers.trainer_seq2seq": "transformers",
     "transformers.modeling_utils": "transformers",

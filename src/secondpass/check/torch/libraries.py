@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     frameworks,
     functions,
     huggingface,
+    ignite,
     layers,
     lightning,
     optimizers,

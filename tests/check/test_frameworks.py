@@ -397,3 +397,82 @@ def test_ignite_gives_its_handlers_what_the_function_gave(
     line = f"trainer.add_event_handler(Events.ITERATION_COMPLETED, {handler})"
     text = IGNITE.format(before="pass", kept="state.detach()", given=given, handlers=line)
     assert [c for c, _ in found(tmp_path, text)] == [c for c, _ in expected]  # type: ignore[misc]
+
+
+CALLBACKS = """
+    import lightning as L
+    import torch
+    from torch import nn
+
+    class Coder(L.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(3, 3)
+
+        def training_step(self, batch, index):
+            return self.net(torch.randn(4, 3)).pow(2).mean()
+
+        def configure_optimizers(self):
+            return torch.optim.Adam(self.parameters())
+
+    class Film({base}):
+        def __init__(self):
+            self.frames = []
+
+        def {hook}:
+            {body}
+
+    film = Film()
+    L.Trainer(max_epochs=2, callbacks={given}).fit(Coder(), None)
+"""
+_END = "on_train_batch_end(self, trainer, module, outputs, batch, index)"
+_KEEP = "self.frames.append(module.net(torch.ones(3)).tanh())"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"body": _KEEP}, ["SP401"]),
+        ({"body": f"if trainer.global_step % 2 == 0: {_KEEP}"}, ["SP401"]),
+        ({"body": _KEEP, "given": "film", "base": "L.pytorch.callbacks.Callback"}, ["SP401"]),
+        ({"body": _KEEP.replace("tanh()", "detach()")}, []),
+        ({"body": 'self.frames.append(outputs["loss"])'}, []),
+        ({"body": "self.frames.append(loss)", "hook": "on_before_backward(self, trainer, module, loss)"}, ["SP401"]),
+        ({"body": f"{_KEEP}\n            self.frames = self.frames[-3:]"}, []),
+        ({"body": _KEEP, "given": "[]"}, []),
+    ],
+)
+def test_lightning_calls_the_hooks_of_callbacks(tmp_path: Path, words: dict[str, str], expected: list[str]) -> None:
+    text = CALLBACKS.format(**{"base": "L.Callback", "hook": _END, "given": "[film]", **words})
+    assert [code for code, _ in found(tmp_path, text)] == expected
+
+
+PREPARED = """
+    import torch
+    from transformers import AutoModelForCausalLM, Trainer
+
+    class Buffered(Trainer):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.count, self.buffer = 0, None
+
+        def _prepare_inputs(self, inputs):
+            inputs = super()._prepare_inputs(inputs)
+            if self.count % 2 == 0:
+                self.buffer = {kept}
+            self.count += 1
+            return {{"old": self.buffer, "ids": inputs["ids"]}}
+
+        def compute_loss(self, model, inputs, return_outputs=False):
+            now = model(input_ids=inputs["ids"]).logits
+            return (now - inputs["old"]).pow(2).mean()
+
+    {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", 'Buffered(model=AutoModelForCausalLM.from_pretrained("gpt2")).train()'])
+def test_the_trainer_asks_for_its_inputs(tmp_path: Path, end: str) -> None:
+    kept = 'self.model(input_ids=inputs["ids"]).logits'
+    assert len(found(tmp_path, PREPARED.format(kept=kept, end=end))) == 1
+    assert found(tmp_path, PREPARED.format(kept=f"{kept}.detach()", end=end)) == []

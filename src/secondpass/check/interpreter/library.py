@@ -48,6 +48,8 @@ _ALIASES = {
     "torch._tensor": "torch",
     "collections.abc": "typing",
     "pytorch_lightning.core.lightning": "pytorch_lightning",
+    "pytorch_lightning.callbacks": "pytorch_lightning",
+    "lightning.pytorch.callbacks": "pytorch_lightning",
     "lightning.pytorch": "pytorch_lightning",
     "lightning": "pytorch_lightning",
     "lightning.fabric": "pytorch_lightning",

@@ -84,6 +84,7 @@ def _training_step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     owner = args[0]
     model = args[1] if len(args) > 1 else kwargs.get("model", owner.attrs.get("model"))
     batch = args[2] if len(args) > 2 else kwargs.get("inputs", Unknown(plain=True))
+    batch = call(m, get_attribute(m, owner, "_prepare_inputs"), [batch], {})
     value = call(m, get_attribute(m, owner, "compute_loss"), [model, batch], {})
     loss = value[0] if isinstance(value, tuple) and value else value
     if isinstance(loss, Tensor):

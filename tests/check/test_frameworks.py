@@ -476,3 +476,56 @@ def test_the_trainer_asks_for_its_inputs(tmp_path: Path, end: str) -> None:
     kept = 'self.model(input_ids=inputs["ids"]).logits'
     assert len(found(tmp_path, PREPARED.format(kept=kept, end=end))) == 1
     assert found(tmp_path, PREPARED.format(kept=f"{kept}.detach()", end=end)) == []
+
+
+ENCLOSED = """
+    import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 3))
+            self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range({depth}))
+
+        def forward(self, x):
+            shift = self.table(torch.ones(1)).sigmoid(){cut}
+            self.shift = shift
+            x = torch.tanh(self.layers[0](x))
+            for layer in self.layers:
+                {block}
+            return x
+
+    net = Stack()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(10):
+        loss = net(torch.randn(4, 3)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+_INSIDE = "x = checkpoint(lambda h, layer=layer: torch.tanh(layer(h) * shift), x, use_reentrant={})"
+
+
+@pytest.mark.parametrize(
+    ("block", "depth", "cut", "expected"),
+    [
+        (_INSIDE.format(True), 3, "", ["SP108"]),
+        (_INSIDE.format(True).replace("* shift", "* self.shift"), 3, "", ["SP108"]),
+        (_INSIDE.format(False), 3, "", []),
+        (_INSIDE.format(True), 3, ".detach()", ["SP406"]),  # nothing is freed twice; nothing trains the table
+        (_INSIDE.format(True), 1, "", []),
+        ("x = checkpoint(lambda h, s, layer=layer: layer(h) * s, x, shift, use_reentrant=True)", 3, "", []),
+        (
+            "x = checkpoint(lambda h, layer=layer: layer(h) * self.layers[0].weight.sum(), x, use_reentrant=True)",
+            3,
+            "",
+            [],
+        ),
+    ],
+)
+def test_reentrant_checkpoints_free_what_comes_in_by_another_way(
+    tmp_path: Path, block: str, depth: int, cut: str, expected: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, ENCLOSED.format(block=block, depth=depth, cut=cut))] == expected

@@ -77,6 +77,8 @@ class Engine:
         self.changed: tuple[int, int] | None = None
         """Serial number of the memory whose change a pass failed on, and the version of it that was saved."""
         self._cut_sites: set[tuple[Any, ...]] = set()
+        self._enclosed: dict[GraphNode, list[GraphNode]] = {}
+        """What reentrant checkpoints gave, and the history that came into each by another way than its arguments."""
 
     # building ---------------------------------------------------------------------------------------------------------
 
@@ -106,6 +108,37 @@ class Engine:
         elif name and not tensor.leaf.name:
             tensor.leaf.name = name
         return tensor.leaf
+
+    def enclose(self, made: Tensor, given: Iterable[Tensor], before: int) -> None:
+        """A reentrant checkpoint has run: `backward` will run what it ran again, and make a pass of its own over that. Its
+        arguments are cut off for it; what comes in by another way (a closure, an attribute) that pass walks, and frees."""
+        if made.node is None or made.node.number < before:
+            return
+        own = {t.edge for t in given}
+        inner = [n for n in lifecycle.reach([made.node])[0] if n.number >= before]
+        outer = [p for n in inner for p in n.parents if p.leaf is None and p.number < before and p not in own]
+        if outer:
+            self._enclosed[made.node] = list(dict.fromkeys(outer))
+
+    def _pass_inside(self, order: Sequence[GraphNode], record: dict[str, Any]) -> None:
+        """The passes of reentrant checkpoints inside one, where one of them comes to what another has freed."""
+        freed: dict[GraphNode, GraphNode] = {}
+        for made in sorted((n for n in order if n in self._enclosed), key=lambda n: -n.number):
+            behind = [n for n in lifecycle.reach(self._enclosed[made])[0] if n.leaf is None]
+            known = [n for n in behind if n.saved and not (n.opaque or n.vague or n.unsure)]
+            met = max((n for n in known if n in freed), key=lambda n: n.number, default=None)
+            if met is None:
+                freed.update((n, made) for n in behind)
+                continue
+            self.passes.append(Pass(**{**record, "walked": frozenset()}))
+            walked = frozenset(n.number for n, by in freed.items() if by is freed[met])
+            roots = {"roots": (freed[met].number,), "nested": True}
+            self.passes.append(Pass(**{**record, **roots, "when": self.tick(), "walked": walked}))
+            for node, by in freed.items():
+                node.release(by)
+            roots["roots"] = (made.number,)
+            failure = {"kind": "backward-twice", "node": met.number}
+            self._refuse(failure, _TWICE, {**record, **roots, "when": self.tick(), "walked": frozenset()})
 
     def tick(self) -> int:
         """The moment of the next event."""
@@ -303,6 +336,8 @@ class Engine:
         bare = next((i for i, r in enumerate(roots) if r.needs is False and r.edge is None), None)
         if bare is not None:
             self._refuse({"kind": "no-grad"}, _NO_GRAD.format(bare), record)
+        if self._enclosed and kind == "backward" and inputs is None:
+            self._pass_inside(order, record)
         refused = self._walk(walk, order)
         if refused is not None:
             self.broken.add(walk)

@@ -170,7 +170,12 @@ def _is_tensor(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def _checkpoint(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     words = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
-    return m.call(args[0], args[1:], words)
+    before = len(m.engine.nodes)
+    made = m.call(args[0], args[1:], words)
+    given = [a for a in args[1:] if isinstance(a, Tensor) and a.needs]
+    if m.grad and kwargs.get("use_reentrant") is True and given and isinstance(made, Tensor):
+        m.engine.enclose(made, given, before)
+    return made
 
 
 @function("torch.meshgrid", "torch.broadcast_tensors")

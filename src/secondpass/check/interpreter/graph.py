@@ -132,12 +132,12 @@ class Engine:
                 continue
             self.passes.append(Pass(**{**record, "walked": frozenset()}))
             walked = frozenset(n.number for n, by in freed.items() if by is freed[met])
-            roots = {"roots": (freed[met].number,), "nested": True}
+            roots: dict[str, Any] = {"roots": (freed[met].number,), "nested": True}
             self.passes.append(Pass(**{**record, **roots, "when": self.tick(), "walked": walked}))
             for node, by in freed.items():
                 node.release(by)
             roots["roots"] = (made.number,)
-            failure = {"kind": "backward-twice", "node": met.number}
+            failure: dict[str, Any] = {"kind": "backward-twice", "node": met.number}
             self._refuse(failure, _TWICE, {**record, **roots, "when": self.tick(), "walked": frozenset()})
 
     def tick(self) -> int:

@@ -20,6 +20,7 @@ from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
 from .operations import adds, averages, is_linear, is_view, joins, mixes, scales, subtracts
+from .steps import steps_in_loop
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "kept_before", "meetings"]
 
@@ -283,7 +284,11 @@ class Meeting:
         if entry.loops is None or self.used.loops is None or freed is None or freed.loops is None:
             return None
         for x in self.used.loops:
-            if count_of(entry.loops, x) is None and (count_of(freed.loops, x) or 0) < x.count:
+            then = count_of(freed.loops, x)
+            if count_of(entry.loops, x) is not None or (then or 0) >= x.count:
+                continue
+            # Where the first pass came before the loop as well, the loop must be one that trains.
+            if then is not None or steps_in_loop(self.trace, x):
                 return x
         return None
 

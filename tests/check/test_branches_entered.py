@@ -249,7 +249,7 @@ TURNED = """
     [
         ("torch.tensor([[c, -s], [s, c]])", ["SP406"]),
         ("torch.stack([torch.stack([c, -s]), torch.stack([s, c])])", []),
-        ("torch.tensor([[c.item(), 0.0], [0.0, 1.0]])", []),
+        ("torch.tensor([[c.item(), 0.0], [0.0, 1.0]])", ["SP406"]),
     ],
 )
 def test_a_parameter_of_which_a_tensor_is_made_anew(tmp_path: Path, matrix: str, found: list[str]) -> None:

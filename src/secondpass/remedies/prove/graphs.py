@@ -16,7 +16,9 @@ NOTE [ Graphs before and after ]
    that is computed twice) or the same value. It draws no random numbers that were not drawn before (other data), unless it
    was meant to run in every turn: then its noise is of that turn. One and the same loss is not sent through once more for
    another count of its gradient, nor for one that no step uses.
-4. Losses that are added up are those between two steps: the window of the failing pass has all that its passes had.
+4. Losses that are added up are those between two steps: the window of the failing pass has all that its passes had. A reentrant
+   checkpoint is one node there, and a pass of its own for what it stands for. A checkpoint of the other kind has no such node,
+   and its operations are the pass's: it has those of all these passes, and the loss has its value (see `judge`).
 5. As long as graphs are the same, so are gradients, and so are the values up to the next pass and in it.
 """
 
@@ -28,7 +30,7 @@ from typing import Any
 from ...record import Finding, Remedy
 from .run import Run
 
-__all__ = ["KEEPS_EVENTS", "UNUSED", "missing", "same_values"]
+__all__ = ["KEEPS_EVENTS", "UNUSED", "missing", "of_other_kind", "same_values"]
 
 UNUSED = "no step uses the gradient of the second pass: which one is to be looked at cannot be told"
 KEEPS_EVENTS = {
@@ -39,6 +41,7 @@ _KEEPS_VALUES = {"detach", "inputs", "retain-graph"}
 _STEPS = 256
 """Later steps are counted, not noted."""
 _HAND = "-1"
+_REENTRANT = "CheckpointFunctionBackward"
 Line = dict[str, Any]
 
 
@@ -101,7 +104,8 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     if remedy.kind == "reorder":
         return _at_passes(before, after, graphs, leaves=True)
     if not alike:
-        return _in_window(before, after) if remedy.kind in {"combine-losses", "other"} else ""
+        left_out = {_REENTRANT} if of_other_kind(finding, remedy) else set[str]()
+        return _in_window(before, after, left_out) if remedy.kind in {"combine-losses", "other"} else ""
     if remedy.kind == "recompute":
         return _made_again(finding, before, after) or _at_passes(before, after, "", leaves=True)
     if remedy.kind == "detach" and _made_once(finding):
@@ -112,6 +116,11 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     if finding.cause == "accumulated-loss" and remedy.kind != "detach":
         return _at_passes(before, after, "pure", first=before.passes - 1)
     return _at_passes(before, after, graphs, leaves=not state)
+
+
+def of_other_kind(finding: Finding, remedy: Remedy) -> bool:
+    """Whether a repair makes checkpoints of the kind that is not reentrant."""
+    return remedy.kind == "other" and (finding.cause == "freed-access" or remedy.target == "use_reentrant")
 
 
 def _made_once(finding: Finding) -> bool:
@@ -259,7 +268,7 @@ def _times(counts: Counter[str], n: int) -> Counter[str]:
     return Counter({name: n * count for name, count in counts.items()})
 
 
-def _in_window(before: Run, after: Run) -> str:
+def _in_window(before: Run, after: Run, left_out: set[str]) -> str:
     """Rule 4: all passes since the last step, together."""
     steps = before.steps
     old = _window(before, steps)
@@ -270,7 +279,7 @@ def _in_window(before: Run, after: Run) -> str:
     for player in players:
         had: Counter[str] = Counter()
         for line in old:
-            had += Counter(line["fresh"].get(player, {}))
+            had += Counter({n: k for n, k in line["fresh"].get(player, {}).items() if n not in left_out})
         lost = _lost({"all": {player: had}}, new, "all", player)
         if lost:
             return _told(lost, before.passes)

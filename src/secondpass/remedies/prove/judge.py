@@ -26,7 +26,7 @@ from ...causes import find
 from ...record import Finding, Proof, Remedy
 from ..find.flow import plain
 from .cover import untrained
-from .graphs import KEEPS_EVENTS, missing, same_values
+from .graphs import KEEPS_EVENTS, missing, of_other_kind, same_values
 from .run import Command, Run, mirror, run
 
 __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
@@ -314,6 +314,8 @@ def _values(finding: Finding, remedy: Remedy, before: Run, after: Run) -> int:
     known = find(finding.cause)
     if (known is not None and known.changes_nothing) or (finding.severity == "error" and remedy.kind == "retain-graph"):
         wanted = max(wanted, before.passes)
+    elif finding.severity == "error" and of_other_kind(finding, remedy):
+        wanted = max(wanted, 1)  # inner passes are gone: the second one is another
     elif finding.severity == "error":
         wanted = max(wanted, same_values(remedy, before, after))
     count = _compared(before, after, wanted)

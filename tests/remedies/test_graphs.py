@@ -198,3 +198,37 @@ def test_where_nothing_failed_every_optimizer_keeps_the_gradients_of_its_first_s
     moved = Remedy("reorder", "")
     assert judge(warning, moved, before, run(2.0, 1, 0)).proven
     assert "other gradients" in judge(warning, moved, before, run(5.0, 1, 0)).proof.detail
+
+
+@pytest.mark.parametrize("target", ["", "use_reentrant"])
+def test_a_checkpoint_of_the_other_kind_has_the_operations_of_inner_passes_in_its_own(target: str) -> None:
+    outer = a_pass({"0": {"Add": 1, "CheckpointFunctionBackward": 2}})
+    before = a_run(outer, a_pass(LESS), a_pass(LESS, {"0": {"Mm": 1}}), outcome="failed")
+    good = a_run(a_pass({"0": {"Mm": 2, "Add": 2}}), a_step(0))
+    bad = a_run(a_pass({"0": {"Mm": 1, "Add": 2}}), a_step(0))
+    told = finding("freed-access" if not target else "ready-twice")
+    other = Remedy("other", "", target=target)
+    assert missing(told, other, before, good, failed=True) == ""
+    assert (
+        missing(told, other, before, bad, failed=True)
+        == "pass 3 would lose 1 operation that lead to what is trained (Mm)"
+    )
+    assert "CheckpointFunction" in missing(finding("shared-forward"), Remedy("other", ""), before, good, failed=True)
+
+
+def test_a_checkpoint_of_the_other_kind_gives_the_loss_the_same_value() -> None:
+    before = a_run(a_pass({}, digest="a"), a_pass({}, digest="b"), outcome="failed")
+    other = Remedy("other", "", target="use_reentrant")
+    for digest, status in (("a", "proven"), ("c", "refuted")):
+        after = a_run(a_pass({}, digest=digest), a_pass({}, digest="d"), a_pass({}, digest="e"))
+        assert judge(finding("ready-twice"), other, before, after, rerun=lambda: before).proof.status == status
+
+
+@pytest.mark.parametrize(("cut", "status"), [("wrap", "refuted"), ("compare", "proven")])
+def test_a_loss_that_has_its_history_again_has_its_value(cut: str, status: str) -> None:
+    lost = replace(finding("lost-history"), facts={"cut": cut})
+    before, keep = replace(a_run(a_pass({}, value=1.0), outcome="failed"), findings=(lost,)), Remedy("keep-history", "")
+    assert judge(lost, keep, before, a_run(a_pass({}, value=1.0)), rerun=lambda: before).proven
+    assert judge(lost, keep, before, a_run(a_pass({}, value=3.0)), rerun=lambda: before).proof.status == status
+    other = a_run(a_pass({}, value=2.0), outcome="failed")
+    assert judge(lost, keep, before, a_run(a_pass({}, value=3.0)), rerun=lambda: other).proven

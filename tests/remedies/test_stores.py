@@ -77,3 +77,35 @@ TOGETHER = HANDED.replace("STORE[kind][step] = value", "STORE[kind].append((kind
 
 def test_of_things_stored_together_only_those_with_history():
     assert added(TOGETHER, "item", "STORE", 5)[0] == "STORE[kind].append((kind, value.item(), step))"
+
+
+ROWS = """\
+class Log:
+    def __init__(self):
+        self.rows = []
+
+    def row(self, key, value, when):
+        self.rows.append((when, value))
+
+
+class Loop:
+    def __init__(self, net, log):
+        self.net, self.log, self.at = net, log, 0
+
+    def tell(self, key, worth):
+        self.log.row(key, worth, self.at)
+
+    def turn(self, opt, x):
+        loss = self.net(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        self.tell("loss", loss)
+        self.tell("count", len(x))
+"""
+
+
+def test_what_is_stored_with_others_is_cut_where_it_is_handed_over_at_first() -> None:
+    found = added(ROWS, "item", "loop.log.rows", 6)
+    assert 'self.tell("loss", loss.item())' in found
+    assert 'self.tell("count", len(x).item())' not in found

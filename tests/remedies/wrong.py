@@ -484,4 +484,47 @@ LOSSES_OF_TWO_PLAYERS = Broken(
     },
 )
 
+REENTRANT = Broken(
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    start, scale = torch.nn.Linear(3, 3), torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Sigmoid())
+    blocks = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(3))
+    opt = torch.optim.SGD([p for m in (start, scale, blocks) for p in m.parameters()], lr=0.1)
+    for turn in range(4):
+        x, sizes = torch.randn(5, 3), torch.randn(5, 2)
+        h, factor = start(x), scale(sizes)
+        for block in blocks:
+            h = checkpoint(lambda y, b=block: torch.tanh(b(y) * factor), h, use_reentrant=True)
+        loss = h.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """,
+    right={
+        "not reentrant": patch("other", ("use_reentrant=True", "use_reentrant=False")),
+        "not checkpointed": patch(
+            "other",
+            (
+                "checkpoint(lambda y, b=block: torch.tanh(b(y) * factor), h, use_reentrant=True)",
+                "torch.tanh(block(h) * factor)",
+            ),
+        ),
+    },
+    wrong={
+        "the scale is a constant": patch(
+            "other", ("* factor)", "* factor.detach())"), ("use_reentrant=True", "use_reentrant=False")
+        ),
+        "a block less": patch("other", ("in blocks:", "in blocks[1:]:"), ("use_reentrant=True", "use_reentrant=False")),
+        "the last block alone": patch(
+            "other", (" h, use_re", " h.detach(), use_re"), ("use_reentrant=True", "use_reentrant=False")
+        ),
+        "without recording": patch(
+            "other",
+            ("torch.tanh(b(y) * factor)", "torch.tanh((b(y) * factor).detach() + 0 * y)"),
+            ("use_reentrant=True", "use_reentrant=False"),
+        ),
+    },
+)
+
 PROGRAMS = {name.lower(): value for name, value in list(globals().items()) if isinstance(value, Broken)}

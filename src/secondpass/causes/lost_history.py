@@ -88,7 +88,7 @@ REMEDIES = ("keep-history", "other")
 TRIED = ("keep-history",)
 CAUSED_BY = ("detach", "item")
 
-_HOW = {
+HOW = {
     "detach": "`.detach()` cuts the history off",
     "data": "`.data` gives the values without their history",
     "item": "a Python number has no history",
@@ -101,6 +101,13 @@ _HOW = {
     "no_grad": "nothing is recorded while gradients are switched off",
     "frozen": "none of the parameters behind it requires a gradient",
 }
+WITHOUT_GRADIENT = {
+    "argmax": "use `torch.nn.functional.gumbel_softmax(scores, hard=True)`, or the straight-through `hard + soft - soft.detach()`,",
+    "compare": "use a soft threshold (`torch.sigmoid`), or the straight-through `hard + soft - soft.detach()`,",
+    "cast": "use values before they are rounded, or the straight-through `hard + soft - soft.detach()`,",
+    "sample": "use `.rsample()`, or a loss of `log_prob`,",
+}
+"""What to do where history ends at an operation that has no gradient."""
 
 
 def diagnose(trace: Trace) -> list[Finding]:
@@ -139,7 +146,7 @@ def _in_part(trace: Trace) -> list[Finding]:
         used = trace.at(cut.when)
         name = quoted(cut.name, "a term")
         message = (
-            f"{name} is a term of {quoted(root_text(trace, used), 'the loss')} and has lost its history; {_HOW[cut.kind]}: "
+            f"{name} is a term of {quoted(root_text(trace, used), 'the loss')} and has lost its history; {HOW[cut.kind]}: "
             "it is added as a constant, and trains nothing."
         )
         keep = remedy(
@@ -168,7 +175,7 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     root = root_text(trace, used)
     kind = cut.kind if cut is not None else ""
     name = cut.name if cut is not None and cut.name else root
-    how = _HOW.get(kind, "")
+    how = HOW.get(kind, "")
     off = used is None or used.recording is not True
     left_off = kind == "no_grad" and cut is not None and not cut.name and off
     message = f"{quoted(root, 'The loss')} has no history, so there is nothing to send back"
@@ -179,8 +186,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
     elif kind == "frozen":
         message += f": {how}."
     else:
-        lost = f"{quoted(name, 'it')} loses it; {how}." if kind in _HOW else f"{quoted(name, 'it')} starts without one."
-        if not name and kind in _HOW and cut is not None and cut.place is not None and cut.place.function:
+        lost = f"{quoted(name, 'it')} loses it; {how}." if kind in HOW else f"{quoted(name, 'it')} starts without one."
+        if not name and kind in HOW and cut is not None and cut.place is not None and cut.place.function:
             lost = f"it is lost in `{cut.place.function}`; {how}."
         message += f": {lost}" if cut is not None else "."
     title = f"keep {quoted(name, 'the loss')} in torch from the model to the loss"

@@ -81,9 +81,11 @@ does nothing here: gradients that pile up never raise this error.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..record import Finding
 from ._finding import about_meeting, quoted, remedy
-from .facts.lines import root_text
+from .facts.lines import call_text, root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
 from .facts.steps import moves_between
@@ -121,6 +123,18 @@ def explain(meeting: Meeting) -> Finding:
         place=meeting.used.place,
     )
     message = f"{shown} goes through backward a second time: an earlier call has done it already."
+    first = meeting.freed.place if meeting.freed is not None else None
+    if first is not None and root_text(meeting.trace, meeting.freed) and not root_text(meeting.trace, meeting.used):
+        # Its line says nothing of a loss: it calls somebody who has been given it.
+        once = replace(
+            once,
+            title="leave the pass to what is called there: take your own away, and look at gradients behind its pass, or ask "
+            "torch.autograd.grad(..., retain_graph=True) for them",
+            why="The loss that it is given goes through backward there; an earlier pass would count its gradients twice.",
+            place=first,
+        )
+        call = call_text(meeting.trace, meeting.used)
+        message = f"`{call}` sends the loss that it is given through backward, and the program has done so already."
     if asks and not moves:
         keep = remedy(
             "retain-graph",

@@ -105,6 +105,7 @@ _SEARCH = remedy(
     "other",
     "give DistributedDataParallel find_unused_parameters=True",
     "Right where the parameters in use change between iterations or ranks on purpose.",
+    target="find_unused_parameters",
 )
 
 
@@ -152,7 +153,9 @@ def _explain(trace: Trace, failure: Failure, index: int) -> Finding:
         built=forward.place if forward is not None else None,
         used=last.place if last is not None else None,
         evidence=tuple(pass_evidence(trace, failure.when, {last.when: "left open"} if last is not None else {})),
-        remedies=tuple(_remedies(model, which, unused, before or _in_a_branch(trace, parts), root_text(trace, last))),
+        remedies=tuple(
+            _remedies(model, which, unused, before, before or _in_a_branch(trace, parts), root_text(trace, last))
+        ),
         sure=bool(waiting),
         facts={
             "waiting": [names[k] for k in waiting],
@@ -208,7 +211,8 @@ def _reads(node: ast.AST, attributes: set[str]) -> bool:
     )
 
 
-def _remedies(model: str, which: str, unused: list[str], varies: bool, root: str) -> list[Remedy]:
+def _remedies(model: str, which: str, unused: list[str], seen: bool, varies: bool, root: str) -> list[Remedy]:
+    """:param seen: whether it was seen that what takes part varies; what may vary may be left out by mistake"""
     found = []
     if unused:
         by_hand = " (times zero where it does not count)"
@@ -223,7 +227,8 @@ def _remedies(model: str, which: str, unused: list[str], varies: bool, root: str
             )
         )
     if varies:
-        found.append(replace(_SEARCH, title=_SEARCH.title.replace("DistributedDataParallel", model)))
+        target = _SEARCH.target if seen else ""
+        found.append(replace(_SEARCH, title=_SEARCH.title.replace("DistributedDataParallel", model), target=target))
     else:
         found.append(
             remedy(

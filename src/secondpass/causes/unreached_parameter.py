@@ -92,7 +92,7 @@ from ._finding import place_of, quoted, remedy, warning
 from .facts.lines import sources_of
 from .facts.names import as_written
 from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
-from .lost_history import is_silent
+from .lost_history import HOW, WITHOUT_GRADIENT, is_silent
 
 CODE = "SP406"
 TITLE = "a parameter of the optimizer never gets a gradient"
@@ -389,12 +389,18 @@ def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: U
         how = "that is where gradients are switched off" if cut.kind == "no_grad" else "its history is cut off there"
     else:
         how = "it runs where gradients are switched off" if cut.kind == "no_grad" else "its output is cut off"
+    title, why = (
+        f"let gradients flow back into `{shown}`{_left_out(lost)}",
+        "Without a gradient a step changes nothing.",
+    )
+    if cut.kind in WITHOUT_GRADIENT:  # there is nothing to take away
+        how, title = f"{HOW[cut.kind]} there", f"{WITHOUT_GRADIENT[cut.kind]} to train `{shown}`"
     message = _in_forward(owner, name, shown, how)
     remedies = [
         remedy(
             "keep-history",
-            f"let gradients flow back into `{shown}`{_left_out(lost)}, or take it out of the optimizer",
-            "Without a gradient a step changes nothing.",
+            f"{title}, or take it out of the optimizer",
+            why,
             target=name,
             place=cut.place,
         )
@@ -410,6 +416,7 @@ def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: U
         cut=cut.kind,
         forgotten=lost is not None,
         made=place_of(owner.place),
+        optimizer=owner.name,
     )
     return replace(finding, built=cut.place)
 

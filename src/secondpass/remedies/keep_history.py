@@ -11,7 +11,7 @@ from ..record import Finding, Place, Remedy
 from .edit.patch import Patch
 from .edit.source import Source, Span, walk
 from .find.flow import assigned_value, calls, dotted, history_slice, names_read, simple, written
-from .find.project import Project, Scope
+from .find.project import Project, Scope, pairs_of
 from .proposal import Way
 from .rewrite.arguments import pass_calls
 from .rewrite.numpy import calls_numpy, translated
@@ -62,21 +62,53 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 def _may_be_frozen(finding: Finding, project: Project) -> bool:
     """Whether a part of a network may be left as it is on purpose: the cut is a `detach` or a `no_grad`, and the optimizer was
     given the whole network, `Adam(model.parameters())`. Nothing in the program then tells an encoder that was cut off by accident
-    from one whose features are only read. Whoever names the part, or picks parameters, means them to be trained."""
+    from one whose features are only read. Whoever names the part, or picks parameters, means them to be trained, be it by a name
+    that stands for them."""
     made = finding.facts.get("made")
     if "made" not in finding.facts or finding.facts.get("cut") not in {"detach", "no_grad"}:
         return False
-    here = project.at(Place(**made)) if made else None
+    here = project.at(Place(**made)) if made else _maker(str(finding.facts.get("optimizer") or ""), project)
     name = finding.carrier.name if finding.carrier else ""
-    for call in calls(here[1]) if here else ():
-        first = call.args[0].value if call.args else None
-        if not isinstance(first, cst.Call) or not isinstance(first.func, cst.Attribute) or first.args:
+    if not here:
+        return True
+    source, maker = here
+    chain = history_slice(source, maker, names_read(maker), None, source.body(source.scope(maker)))
+    statements, parts = [*chain, maker], name.split(".")
+    asked = [dotted(call.func) or "" for s in statements for call in calls(s)]
+    given = {n.removesuffix(".parameters").rpartition(".")[2] for n in asked if n.endswith(".parameters")}
+    named = any(n in parts and not parts[0] == n != name for n in given)
+    return bool(given) and not named and name not in _picked(source, statements)
+
+
+def _maker(optimizer: str, project: Project) -> tuple[Source, cst.BaseStatement] | None:
+    """The one statement that makes an optimizer of this name."""
+    if optimizer not in project.optimizers:
+        return None
+    found = [
+        (source, s)
+        for source in project.sources
+        for s in simple(source.module, nested=True)
+        for small in (s.body if isinstance(s, cst.SimpleStatementLine) else ())
+        if isinstance(small, cst.Assign | cst.AnnAssign) and small.value is not None
+        if any(name == optimizer for name, _ in pairs_of(small, small.value))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _picked(source: Source, statements: list[cst.BaseStatement]) -> set[str]:
+    """The networks of which an optimizer gets those parameters that require a gradient, be it by a name that stands for them:
+    what is to stay as it is was told so by `requires_grad_(False)`."""
+    found = set()
+    for node in [n for s in statements for n in walk(s)]:
+        if isinstance(node, cst.CompFor) and node.ifs and "requires_grad" in source.code(node.ifs[0].test):
+            asked: cst.BaseExpression = node.iter
+        elif isinstance(node, cst.Call) and dotted(node.func) == "filter" and "requires_grad" in source.code(node):
+            asked = node.args[-1].value
+        else:
             continue
-        if first.func.attr.value == "parameters":
-            given = (dotted(first.func.value) or "").rpartition(".")[2]
-            return given not in name.split(".") or name.split(".")[0] == given != name
-        return False
-    return here is None
+        name = dotted(asked.func) if isinstance(asked, cst.Call) else None
+        found |= {name.rpartition(".")[0]} if name and name.endswith("parameters") else set()
+    return found
 
 
 def _in_torch(source: Source, function: cst.FunctionDef) -> Iterator[Way]:

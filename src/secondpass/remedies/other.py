@@ -44,6 +44,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from _not_reentrant(project, remedy.place)
     elif remedy.target == "donated_buffer":
         yield from _not_donated(finding, project)
+    elif remedy.target == "find_unused_parameters":
+        yield from _searched(remedy, project)
     elif finding.facts.get("unregistered"):
         yield from registered(finding, str(finding.facts["unregistered"]), project)
     elif finding.cause == "unreached-parameter":
@@ -97,6 +99,23 @@ def _not_donated(finding: Finding, project: Project) -> Iterator[Way]:
 
 def _is_text(node: cst.BaseExpression, text: str) -> bool:
     return isinstance(node, cst.SimpleString) and node.evaluated_value == text
+
+
+def _searched(remedy: Remedy, project: Project) -> Iterator[Way]:
+    """DistributedDataParallel looks in every forward for what takes no part."""
+    way = Way(title=remedy.title.replace("give", "Give", 1), why=remedy.why)
+    for source in project.sources:
+        names = {"DistributedDataParallel"}
+        for node in walk(source.module):
+            if isinstance(node, cst.ImportAlias) and node.name.value == "DistributedDataParallel" and node.asname:
+                names.add(source.code(node.asname.name))
+        for node in walk(source.module):
+            if isinstance(node, cst.Call) and (dotted(node.func) or "").rpartition(".")[2] in names:
+                if way.patch:
+                    return  # of several, nothing says which
+                set_argument(way.patch, source, node, "find_unused_parameters", "True")
+    if way.patch:
+        yield way
 
 
 def _of_another(finding: Finding, name: str, project: Project) -> Iterator[Way]:

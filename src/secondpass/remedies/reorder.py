@@ -199,6 +199,7 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
                 following[-1],
                 after=True,
             )
+        yield from _with_the_step(project, source, clear, why)
         yield from _elsewhere(project, source, clear, why)
 
 
@@ -225,6 +226,19 @@ def _first_of_turn(
     """The first pass since the last step: several passes may add up before one step."""
     steps = [source.order(s) for s in block if method_call(s, "step") and source.order(s) < source.order(passes[-1])]
     return next(p for p in passes if not steps or source.order(p) > steps[-1])
+
+
+def _with_the_step(project: Project, source: Source, clear: cst.BaseStatement, why: str) -> Iterator[Way]:
+    """A step that is not made in every turn, though its line runs, is made by a wrapper that knows when (Accelerate's): it knows
+    when to clear as well, where the network does not."""
+    call = method_call(clear, "zero_grad")
+    steps = [s for s in source.block(clear) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]
+    own = {o for s in steps if (o := project.optimizer_of(s))}
+    if call is not None and isinstance(call.func, cst.Attribute) and len(own) == 1 and _cleared(clear) not in own:
+        optimizer = next(iter(own))
+        way = Way(title=f"Let `{optimizer}` clear, which knows when it steps", safe=False, why=why)
+        way.patch.replace(source, call.func.value, optimizer)
+        yield way
 
 
 def _elsewhere(project: Project, source: Source, clear: cst.BaseStatement, why: str) -> Iterator[Way]:

@@ -21,6 +21,8 @@ _PUTS = {
     "append", "appendleft", "add", "push", "put", "extend", "insert", "store", "update", "log", "record", "remember",
     "save",
 }  # fmt: skip
+_CALLERS = 3
+"""A value is followed through so many functions that only hand it on."""
 _CONTAINERS = {"dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Queue"}
 
 
@@ -83,19 +85,39 @@ def _handed_over(
     project: Project, stores: list[tuple[Source, cst.SimpleStatementLine, Scope]], name: str, suffix: str
 ) -> Iterator[tuple[Patch, str]]:
     """What is stored was given by a caller, and others give numbers: wrapped where the tensor is handed over."""
-    patch, what = Patch(), ""
-    for _, statement, scope in stores:
-        parameters = parameters_of(scope)
-        for node in _values(statement, name):
-            if not isinstance(node, cst.Name) or node.value not in parameters:
-                continue
-            for where, call in calls_of(project, scope):  # type: ignore[arg-type]
-                value = arguments(call, parameters).get(node.value)
-                if value is not None and project.gives_history(value, project.tracked(where, where.scope(call))):
-                    patch.replace(where, value, attached(where, value, suffix))
-                    what = where.code(value)
-    if patch:
-        yield patch, what
+    each: dict[str, list[tuple[Source, cst.BaseExpression]]] = {}
+    for depth in (0, _CALLERS):  # who gives it, before who gives it to somebody who hands it on
+        for _, statement, scope in stores:
+            for part in [part for node in _values(statement, name) for part in _parts(node)]:
+                if isinstance(part, cst.Name) and part.value not in each:
+                    if found := list(_handed(project, scope, part.value, depth)):
+                        each[part.value] = found
+    for found in each.values():
+        patch = Patch()
+        for where, value in found:
+            patch.replace(where, value, attached(where, value, suffix))
+        if patch:
+            yield patch, found[0][0].code(found[0][1])
+
+
+def _parts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is stored together, taken apart."""
+    if isinstance(node, cst.Tuple | cst.List | cst.Dict):
+        for element in node.elements:
+            yield from _parts(element.value)
+    else:
+        yield node
+
+
+def _handed(project: Project, scope: Scope, name: str, depth: int) -> Iterator[tuple[Source, cst.BaseExpression]]:
+    """What callers give, with a history, to a parameter of a function; or what theirs give, where they only hand it on."""
+    parameters = parameters_of(scope)
+    for where, call in calls_of(project, scope) if isinstance(scope, cst.FunctionDef) and name in parameters else ():
+        value, around = arguments(call, parameters).get(name), where.scope(call)
+        if value is not None and project.gives_history(value, project.tracked(where, around)):
+            yield where, value
+        elif isinstance(value, cst.Name) and depth and around is not scope:
+            yield from _handed(project, around, value.value, depth - 1)
 
 
 def _under_key(project: Project, key: str, suffix: str) -> Iterator[tuple[Patch, str]]:

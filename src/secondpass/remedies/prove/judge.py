@@ -33,6 +33,8 @@ __all__ = ["Verdict", "agrees_with_retained", "judge", "prove", "same"]
 
 _KEEPS_PASSES = KEEPS_EVENTS | {"recompute", "reorder"}
 """Kinds that leave every pass there, be it elsewhere."""
+_VALUES_STAY = {"detach", "data", "item", "numpy", "wrap", "no_grad"}
+"""Cuts that leave the value as it is: so does what stands there instead."""
 
 
 @dataclass
@@ -199,8 +201,10 @@ def judge(
         return verdict(
             "refuted", "the two passes send different multiples of the loss through: which is meant cannot be told"
         )
-    if not failed and remedy.kind == "keep-history" and not _begins_alike(before, after):
-        return verdict("refuted", "the first loss has another value: not only history would be kept")
+    if remedy.kind == "keep-history" and not _begins_alike(before, after):
+        hard = failed and finding.facts.get("cut") not in _VALUES_STAY
+        if not hard and (rerun is None or _begins_alike(before, rerun())):
+            return verdict("refuted", "the first loss has another value: not only history would be kept")
     unlike = _values(finding, remedy, before, after)
     note = ""
     if unlike:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ..edit.patch import Patch
 from ..edit.source import Source, walk
-from ..find.flow import calls, dotted, head, names_read, simple, written
+from ..find.flow import calls, dotted, head, names_read, reads, simple, written
 from ..find.project import Project
 
 __all__ = ["lines_of", "makes_leaf", "movable", "put", "readers"]
@@ -21,9 +21,10 @@ def lines_of(
     comments: bool = False,
     unwanted: set[str] | None = None,
     renamed: set[str] | None = None,
+    data: set[str] | None = None,
 ) -> list[str]:
     """A statement's lines without its indentation, for putting elsewhere; `unwanted` names of a tuple become `_`, `renamed`
-    ones get a name of their own."""
+    ones get a name of their own, and of `data` it reads the values."""
     span = source.lines_span(statement, comments)
     indent = source.indent(statement)
     # A string over several lines must keep its text: such a statement's later lines stay as they are.
@@ -32,6 +33,7 @@ def lines_of(
     )
     text = source.text[span.start : span.end]
     others = {id(n): f"{n.value}_again" for n in _variables(statement) if n.value in (renamed or ())}
+    others |= {id(n): f"{source.code(n)}.detach()" for name in data or () for n in reads(statement, name)}
     others |= {id(n): "_" for n in _elements(statement) if n.value in (unwanted or ())}
     changed = [n for n in walk(statement) if id(n) in others]
     for name in sorted(changed, key=lambda n: -source.span(n).start):
@@ -67,16 +69,19 @@ def put(
     moved: Iterable[cst.BaseStatement] = (),
     unwanted: set[str] | None = None,
     renamed: set[str] | None = None,
+    data: set[str] | None = None,
 ) -> None:
     """Writes statements before (or after) an anchor and takes those that move away from where they stood.
 
-    What is repeated gives no new value to `unwanted` and `renamed` names.
+    What is repeated gives no new value to `unwanted` and `renamed` names, and reads `data` without history.
     """
     gone = {id(s) for s in moved}
     lines: list[str] = []
     for statement in statements:
         moves = id(statement) in gone
-        lines += lines_of(source, statement, comments=moves, unwanted=None if moves else unwanted, renamed=renamed)
+        lines += lines_of(
+            source, statement, comments=moves, unwanted=None if moves else unwanted, renamed=renamed, data=data
+        )
     for statement in moved:
         patch.delete(source, statement, comments=True)
     (patch.insert_after if after else patch.insert_before)(source, anchor, lines)

@@ -24,6 +24,7 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
     if finding.freed is None or finding.failed is None:
         return
     writer = _writer(finding, project)
+    own = stepped(project, finding.failed) if finding.cause == "crossed-networks" else set()
     for source, scope in project.scopes(finding.failed, finding.freed):
         first = project.sites(source, scope, finding.freed)
         second = project.sites(source, scope, finding.failed)
@@ -35,7 +36,11 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
         chosen = history_slice(source, two, names_read(two), tracked, body)
         chosen = [s for s in chosen if not makes_leaf(project, source, s) and source.order(s) < source.order(one)]
         last = _last_write(source, body, one, two)
-        for part in (_depending(chosen, writer), chosen):
+        alone = _depending(chosen, own)
+        given = set().union(*(written(s) for s in chosen if not any(s is a for a in alone)))
+        given = {n for n in given & tracked if any(n in inputs_of(s) for s in alone)}
+        ways = ((alone if given else [], given), (_depending(chosen, writer), set[str]()), (chosen, set[str]()))
+        for part, data in ways:
             if not part:
                 continue
             late = [
@@ -54,6 +59,10 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 safe=False,
                 why="the second pass sees the parameters as they are then, at the price of another forward",
             )
+            if data:
+                # What another network has made is its own to train: this pass only needs its values.
+                names = ", ".join(f"`{n}`" for n in sorted(data))
+                way.title = f"Run the forward of what is stepped next again, on {names} as data"
             reported = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in [two, *late]))
             moved = movable(source, part, body, (0, source.order(two)), kept=reported)
             needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))
@@ -66,6 +75,7 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                 moved=moved,
                 unwanted=_others(source, part, body, needed),
                 renamed=reported,
+                data=data,
             )
             yield way
 

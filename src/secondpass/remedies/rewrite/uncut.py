@@ -40,6 +40,11 @@ def uncut(source: Source, statement: cst.BaseStatement, *, singly: bool = False)
             patch = Patch()
             patch.delete(source, statement)
         yield patch, outer[0][2]
+        if any(text != _in_one(source, n, text) for n, text, _ in outer):
+            patch = Patch()
+            for node, text, _ in [*outer, *_numbers_of(source, statement)]:
+                patch.replace(source, node, _in_one(source, node, text))
+            yield patch, outer[0][2]
     call = statement.body[0].value if isinstance(statement.body[0], cst.Expr) else None
     if isinstance(call, cst.Call):
         name = dotted(call.func) or ""
@@ -156,6 +161,13 @@ def _unwrapped(source: Source, node: cst.Call, name: str) -> tuple[cst.CSTNode, 
     if isinstance(value, cst.BaseNumber | cst.BaseString):
         return None
     return node, text, f"`{name}(...)`"
+
+
+def _in_one(source: Source, node: cst.CSTNode, text: str) -> str:
+    """`torch.tensor(x)`, where the source does not say what is in `x`: tensors of one number each, perhaps."""
+    name = (dotted(node.func) or "").rsplit(".", 1)[-1] if isinstance(node, cst.Call) and node.args else ""
+    made_of = source.code(node.args[0].value) if name in _WRAPS and isinstance(node, cst.Call) else None
+    return f"torch.stack({text})" if text == made_of else text
 
 
 def _stacked(source: Source, node: cst.BaseExpression) -> str:

@@ -68,6 +68,8 @@ keeps the direction, which is that of the past.
 
 from __future__ import annotations
 
+import ast
+
 from ..record import Finding, Pass, Place, Step, Trace
 from ..source import effects
 from ._finding import quoted, remedy, warning
@@ -92,6 +94,8 @@ def diagnose(trace: Trace) -> list[Finding]:
         return []
     found = []
     for one in series(trace):
+        if not one.optimizer and not _applies_gradients(trace):
+            continue  # parameters that are given other values, not moved along their gradients
         closure = next((s for s in reversed(one.closures) if _piles_inside(trace, s)), None)
         if closure is not None:
             found.append(_in_closure(trace, closure))
@@ -120,6 +124,21 @@ def _clears_unseen(trace: Trace) -> bool:
             for effect in effects(stmt, "clear"):
                 if effect.how == "zero_" and "grad.data" in source.text(stmt.lineno):
                     return not trace.clears
+    return False
+
+
+def _applies_gradients(trace: Trace) -> bool:
+    """Whether a function of the program that ran, so far as these are known, reads a gradient."""
+    if trace.called is None:
+        return True
+    ran = {(p.file, p.line) for p in trace.called}
+    for file, source in sources_of(trace):
+        for stmt in (s for f, line in ran if f == file for s in source.beginning(line)):
+            if any(
+                isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
+                for n in ast.walk(stmt)
+            ):
+                return True
     return False
 
 

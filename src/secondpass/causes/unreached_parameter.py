@@ -267,8 +267,10 @@ def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     name, held = _prefix(strangers), _prefix([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
     if name and name == held:
         return _replaced(trace, owner, strangers)  # the name was given to another one
-    place = _placed(trace, owner)
     made = quoted(owner.name, "the optimizer")
+    if _set_by_others(trace, strangers):
+        return _copied(trace, owner, name, held)
+    place = _placed(trace, owner)
     message = (
         f"{made} holds the parameters of {quoted(held, 'one network')}, but the losses reach "
         f"{quoted(name, 'another one')}: no step changes what is trained."
@@ -284,6 +286,40 @@ def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     ]
     carrier = Carrier(held or name, "local") if held or name else None
     return warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, held=held)
+
+
+def _set_by_others(trace: Trace, strangers: list[str]) -> bool:
+    """Whether something that is no optimizer gives parameters other values, turn by turn: to train them would be of no use."""
+    leaves = {n for n, node in trace.nodes.items() if node.leaf in strangers}
+    return sum(not s.optimizer and bool(leaves & set(s.moved or ())) for s in trace.steps) >= _STEPS
+
+
+def _copied(trace: Trace, owner: Owner, name: str, held: str) -> Finding:
+    """The values of one network's output are written into the parameters of another: they arrive without history."""
+    made = quoted(owner.name, "the optimizer")
+    other = quoted(name, "another network")
+    message = (
+        f"{made} holds the parameters of {quoted(held, 'one network')}, but the losses reach {other}, whose parameters are "
+        "overwritten between the passes: what is written into a parameter leaves its history behind."
+    )
+    title = f"compute with the new values themselves: `torch.func.functional_call({name or 'network'}, values, inputs)`"
+    why = "`load_state_dict()` and `copy_()` copy numbers; a function of the values keeps their history."
+    place = _overwritten(trace, name) or _placed(trace, owner)
+    remedies = [remedy("keep-history", title, why, target=name, place=place)]
+    carrier = Carrier(held or name, "local") if held or name else None
+    return warning(CODE, "unreached-parameter", message, place, remedies, carrier=carrier, held=held)
+
+
+def _overwritten(trace: Trace, name: str) -> Place | None:
+    """The statement that loads values into a network, of those that ran."""
+    ran = {(p.file, p.line) for p in trace.called or ()}
+    for file, source in sources_of(trace):
+        for stmt in (s for f, line in ran if f == file for s in source.beginning(line)):
+            for call in (n for n in ast.walk(stmt) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)):
+                assert isinstance(call.func, ast.Attribute)
+                if call.func.attr == "load_state_dict" and ast.unparse(call.func.value) == name:
+                    return Place(file, call.lineno, source.function_name(call.lineno))
+    return None
 
 
 def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:

@@ -110,6 +110,8 @@ def _built_once(m: Meeting) -> bool:
 
 
 def _as_data(m: Meeting) -> bool:
+    if m.in_turns:
+        return False  # a loop over players: what one of them made is the others' input, and its own as well
     return _built_once(m) and bool(m.through) and m.is_data and (m.store is not None or _memo(m))
 
 

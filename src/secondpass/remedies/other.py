@@ -16,7 +16,7 @@ from .edit.source import Source, walk
 from .find.flow import calls, dotted, history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .proposal import Way
-from .rewrite.accumulator import averaged, restarted
+from .rewrite.accumulator import averaged, per_forward, restarted
 from .rewrite.arguments import pass_calls, set_argument
 from .rewrite.emptied import emptied
 from .rewrite.registered import registered
@@ -34,6 +34,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause in {"accumulated-loss", "carried-state"} and name:
         for patch, title in restarted(finding, name, project):
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
+        for patch, title in per_forward(name, project):  # right where a pass has one forward
+            yield Way(patch, title, safe=False, why="every pass then goes through what its own forward has added")
         if finding.cause == "accumulated-loss" and not averaged(finding):
             yield from _value_only(finding, project)
     elif finding.cause == "stored-history" and name:

@@ -59,7 +59,10 @@ def _bytes(tensor: torch.Tensor, most: int) -> bytes | None:
         return None
     if tensor.layout is not torch.strided or not tensor.is_contiguous() or tensor.is_neg() or tensor.is_conj():
         return None
-    address = tensor.data_ptr()
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError:  # a wrapper that looks like a plain tensor: of a transformation, of fake tensors
+        return None
     return ctypes.string_at(address, min(most, tensor.numel() * tensor.element_size())) if address else None
 
 

@@ -12,9 +12,10 @@ Of several ranks the first one writes them.
 
 Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
-A pass says which parameters lie behind its roots and what its graph is made of (`shape`), a step which parameters had a
-gradient and which of them others own as well (and a pass, in `clean`, which optimizers had none): as `[optimizer, parameter]`,
-both counted in the order in which the program made them, so that two runs of a program name the same things alike.
+A pass says which parameters lie behind its roots and what its graph is made of (`shape`), and which optimizers had no gradient
+(`clean`); a step which parameters had a gradient, which of them others own as well (`shared`), and which optimizers own no others
+(`within`: one that works through another). Parameters are `[optimizer, parameter]`, both counted in the order in which the
+program made them, so that two runs of a program name the same things alike.
 """
 
 from __future__ import annotations
@@ -97,9 +98,11 @@ class ProofLines:
             empty = bool(gradients) and len(dense) == len(gradients) and not any(bool(g.any()) for g in dense)
         number = self._numbers.get(id(optimizer), -1)
         had = [] if empty else sorted(gradients)
-        others = {id(p) for o in self._optimizers if o is not optimizer for p in _parameters(o)}
-        shared = [i for i, p in enumerate(_parameters(optimizer)) if id(p) in others]
-        line = {"what": "step", "number": self.steps, "sums": sums, "optimizer": number, "had": had, "shared": shared}
+        others = {i: {id(p) for p in _parameters(o)} for i, o in enumerate(self._optimizers) if o is not optimizer}
+        own = [id(p) for p in _parameters(optimizer)]
+        line = {"what": "step", "number": self.steps, "sums": sums, "optimizer": number, "had": had}
+        line["shared"] = [i for i, p in enumerate(own) if any(p in those for those in others.values())]
+        line["within"] = [i for i, those in others.items() if those <= set(own)]
         self._write(line)
 
     def _follow_optimizers(self) -> None:

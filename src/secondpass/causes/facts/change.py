@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...record import Carrier, Failure, Node, Pass, Step, Trace, Write
 from .lines import root_text
-from .meeting import kept_before
+from .meeting import outdated
 
 __all__ = ["Change", "changes"]
 
@@ -61,4 +61,4 @@ class Change:
 def changes(trace: Trace) -> list[Change]:
     """Every in-place error of a trace that is not about an earlier iteration's graph."""
     found = [Change(trace, f) for f in trace.failures if f.kind == "inplace"]
-    return [c for c in found if not (c.node and c.used and kept_before(trace, c.node, c.used))]
+    return [c for c in found if not (c.node and c.used and outdated(trace, c.failure, c.node, c.used))]

@@ -22,7 +22,7 @@ from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, St
 from .operations import adds, averages, is_linear, is_view, joins, mixes, scales, subtracts
 from .steps import steps_in_loop
 
-__all__ = ["Born", "Joins", "Meeting", "count_of", "kept_before", "meetings"]
+__all__ = ["Born", "Joins", "Meeting", "count_of", "meetings", "outdated"]
 
 Born = Literal["this iteration", "one earlier", "several earlier", "before the loop", "another call", "unknown"]
 Joins = Literal["added", "averaged", "scaled", "otherwise"]
@@ -36,9 +36,18 @@ def meetings(trace: Trace) -> list[Meeting]:
         if failure.node not in trace.nodes or used is None:
             continue
         node = trace.nodes[failure.node]
-        if failure.kind == "backward-twice" or (failure.kind == "inplace" and kept_before(trace, node, used)):
+        if failure.kind == "backward-twice":
             found.append(_eldest(Meeting(trace, failure, used, node)))
+        elif failure.kind == "inplace" and (met := outdated(trace, failure, node, used)) is not None:
+            found.append(_eldest(met))
     return found
+
+
+def outdated(trace: Trace, failure: Failure, node: Node, used: Pass) -> Meeting | None:
+    """The meeting of an in-place error with an earlier iteration's history. A loop over players has no iterations: what
+    another player's step has changed is of this turn."""
+    met = Meeting(trace, failure, used, node)
+    return met if met.freed is not None and not met.in_turns else None
 
 
 def _eldest(met: Meeting) -> Meeting:
@@ -748,6 +757,12 @@ class Meeting:
         if not loops or self.used.loops is None:
             return False
         return all(x is not None and count_of(self.used.loops, x) is None for own in loops for x in own or (None,))
+
+    @cached_property
+    def in_turns(self) -> bool:
+        """Whether the two passes are one call that one player makes after the other."""
+        then, now = self.player(self.freed), self.player(self.used)
+        return self.same_site and bool(then) and bool(now) and not (then or set()) & (now or set())
 
     @cached_property
     def next_player(self) -> set[str]:

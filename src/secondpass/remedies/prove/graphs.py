@@ -99,6 +99,7 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
         passes = then[:last].count("pass")
         return _at_passes(before, after, graphs, leaves=True, end=passes) if remedy.kind in KEEPS_EVENTS else ""
     idle = {str(o) for line in _passes(before) for o, _ in line.get("behind", ())} - set(now)
+    idle -= {str(o) for line in after.lines if line["what"] == "step" for o in line.get("within", ())}
     if remedy.kind not in KEEPS_EVENTS and idle and after.outcome == "ended":
         return f"optimizer {int(min(idle)) + 1} would never step"
     if remedy.kind == "reorder":

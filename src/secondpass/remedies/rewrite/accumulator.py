@@ -14,7 +14,7 @@ from ..find.flow import assigned_value, base_of, dotted, names_read, plain, read
 from ..find.project import Project, Scope
 from .arguments import pass_calls
 
-__all__ = ["averaged", "own_loss", "restarted"]
+__all__ = ["averaged", "own_loss", "per_forward", "restarted"]
 
 
 def averaged(finding: Finding) -> bool:
@@ -232,7 +232,6 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             yield patch, f"Start `{name}` anew behind the pass"
     if name.startswith("self."):
         yield from _restarted_attribute(finding, name, project)
-        yield from _replaced_attribute(name, project)
 
 
 def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
@@ -280,20 +279,29 @@ def _quoted(source: Source, key: cst.BaseExpression) -> str:
     return f'"{key.evaluated_value!s}"' if isinstance(key, cst.SimpleString) else source.code(key)
 
 
-def _replaced_attribute(name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+def per_forward(name: str, project: Project) -> Iterator[tuple[Patch, str]]:
     """`self.aux = self.aux + term` in a forward, with a start in the constructor: each forward gives its own."""
-    for source in project.sources:
+    name = name if '["' in name else base_of(name)
+    for source in project.sources if name.startswith("self.") else ():
         for function in [f for f in source.functions if f.name.value in {"forward", "__call__"}]:
-            lines = [s for s in simple(source.body(function)) if isinstance(s, cst.SimpleStatementLine)]
+            body = source.body(function)
+            lines = [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine)]
             adds = [s for s in lines if _added_in(source, s, name)]
-            assigned = [s for s in simple(source.body(function)) if name in written(s)]
-            if len(adds) == 1 and len(assigned) == 1 and adds[0] is assigned[0] and not source.loops(adds[0]):
+            assigned = [s for s in simple(body) if name in written(s)]
+            if not adds or any(not any(s is a for a in adds) for s in assigned):
+                continue
+            patch = Patch()
+            if len(adds) == 1 and not source.loops(adds[0]):
                 small = adds[0].body[0]
-                term = _added(source, small, name)
-                if term is not None:
-                    patch = Patch()
-                    patch.replace(source, small, f"{name} = {source.code(term)}")
-                    yield patch, f"Let every forward set `{name}` anew"
+                patch.replace(source, small, f"{name} = {source.code(_added(source, small, name) or small)}")
+                yield patch, f"Let every forward set `{name}` anew"
+                continue
+            methods = [f for f in source.functions if source.class_of(f) is source.class_of(function)]
+            start = next((v for f in methods for s in simple(source.body(f)) if (v := _start(source, s, name))), None)
+            first = source.within(adds[0], body)
+            if start is not None and first is not None:
+                patch.insert_before(source, first, [f"{name} = {start}"])
+                yield patch, f"Start `{name}` anew in every forward"
 
 
 def _restarted_attribute(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:

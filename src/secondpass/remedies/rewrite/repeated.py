@@ -10,7 +10,7 @@ import libcst as cst
 from ...record import Finding
 from ..detach import stepped
 from ..edit.source import Source
-from ..find.flow import dotted, history_slice, inputs_of, method_call, names_read, simple, written
+from ..find.flow import dotted, history_slice, inputs_of, method_call, names_read, reads, simple, written
 from ..find.project import Project
 from ..proposal import Way
 from .arguments import pass_calls
@@ -54,30 +54,36 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
             anchor, after = source.within(target, block), False
             if anchor is None:
                 anchor, after = last, True
-            way = Way(
-                title="Run the forward again for the second pass",
-                safe=False,
-                why="the second pass sees the parameters as they are then, at the price of another forward",
-            )
-            if data:
-                # What another network has made is its own to train: this pass only needs its values.
-                names = ", ".join(f"`{n}`" for n in sorted(data))
-                way.title = f"Run the forward of what is stepped next again, on {names} as data"
-            reported = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in [two, *late]))
-            moved = movable(source, part, body, (0, source.order(two)), kept=reported)
-            needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))
-            put(
-                way.patch,
-                source,
-                part,
-                anchor,
-                after=after,
-                moved=moved,
-                unwanted=_others(source, part, body, needed),
-                renamed=reported,
-                data=data,
-            )
-            yield way
+            later = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in late))
+            own_name = later & names_read(two)
+            # What is reported behind the pass is the forward that was; but a pass to come may want the new one.
+            for reported in (later, later - own_name) if own_name else (later,):
+                way = Way(
+                    title="Run the forward again for the second pass",
+                    safe=False,
+                    why="the second pass sees the parameters as they are then, at the price of another forward",
+                )
+                if data:
+                    # What another network has made is its own to train: this pass only needs its values.
+                    names = ", ".join(f"`{n}`" for n in sorted(data))
+                    way.title = f"Run the forward of what is stepped next again, on {names} as data"
+                moved = movable(source, part, body, (0, source.order(two)), kept=reported)
+                needed = set().union(names_read(two), *(inputs_of(s) for s in [*part, *late]))
+                put(
+                    way.patch,
+                    source,
+                    part,
+                    anchor,
+                    after=after,
+                    moved=moved,
+                    unwanted=_others(source, part, body, needed),
+                    renamed=reported,
+                    data=data,
+                )
+                for name in sorted(reported & own_name):
+                    for node in reads(two, name):
+                        way.patch.replace(source, node, f"{name}_again")
+                yield way
 
 
 def _others(

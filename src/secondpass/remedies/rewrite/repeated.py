@@ -55,8 +55,9 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
             if anchor is None:
                 anchor, after = last, True
             later = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in late))
-            own_name = later & names_read(two)
-            # What is reported behind the pass is the forward that was; but a pass to come may want the new one.
+            # Of one loss that is sent through twice, what is reported is the first; but a pass to come may want the new one.
+            own_name = later & names_read(two) if finding.cause == "repeated-backward" else set[str]()
+            later -= names_read(two) - own_name
             for reported in (later, later - own_name) if own_name else (later,):
                 way = Way(
                     title="Run the forward again for the second pass",

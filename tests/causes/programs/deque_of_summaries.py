@@ -1,4 +1,4 @@
-# stored-history: self.past[1]; detach
+# stored-history: mem.past[1]; detach
 import collections
 import torch
 from torch import nn

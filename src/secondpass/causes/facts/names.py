@@ -155,11 +155,9 @@ def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
     own = f"self.{unparsed(name.rpartition('.')[2])}"
     base, slot, _ = own.partition("[")
     said = own in written or (slot and any(w.startswith(f"{base}[") for w in written))
-    # Further than one attribute away, or where nobody writes the way to it, the name that its own class uses says more.
-    way = name.rpartition(".")[0] + base.removeprefix("self")
-    far = name.count(".") > 1 or not any(way in text for text in trace.sources.values())
-    by_class = far and any(source.writes(base) for _, source in sources_of(trace))
-    return own.replace("'", '"') if said or by_class else name
+    # Further than one attribute away, the name that its own class uses says more than the way to it.
+    far = name.count(".") > 1 and any(source.writes(base) for _, source in sources_of(trace))
+    return own.replace("'", '"') if said or far else name
 
 
 def _flow(source: Source, targets: set[str], line: int) -> str:

@@ -2,6 +2,7 @@
 """One reader of the user's Python, on `ast`: files, statements, loops, and one table of what a call does to history."""
 
 from .effects import (
+    STORES,
     Effect,
     EffectKind,
     base_of,
@@ -17,7 +18,7 @@ from .effects import (
 from .reader import Source, assigned, expression, heads, joined, names_in, parsed, reads, uncollected
 
 __all__ = [
-    "Effect", "EffectKind", "Source", "assigned", "base_of", "clears_gradients", "close_long_files", "cut_of",
+    "STORES", "Effect", "EffectKind", "Source", "assigned", "base_of", "clears_gradients", "close_long_files", "cut_of",
     "effects", "expression", "heads", "is_number", "joined", "names_in", "parsed", "reads", "records_nothing",
     "root_of", "switches_recording", "uncollected",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Literal
 from .reader import heads, joined, long_files, parsed
 
 __all__ = [
-    "Effect", "EffectKind", "base_of", "clears_gradients", "close_long_files", "cut_of", "effects", "is_number",
+    "STORES", "Effect", "EffectKind", "base_of", "clears_gradients", "close_long_files", "cut_of", "effects", "is_number",
     "records_nothing", "root_of", "switches_recording",
 ]  # fmt: skip
 
@@ -39,7 +39,7 @@ _PAIRS = {"max", "min", "sort", "topk", "median", "mode", "kthvalue"}
 """Give values and, second, their indices."""
 _REDUCES = {"mean", "sum", "norm", "logsumexp", "prod", "var", "std"}
 _LOSSES = {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"}
-_STORES = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put", "push"}
+STORES = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "put", "push"}
 _EMPTIES = {"clear", "pop", "popleft", "popitem", "get", "remove"}
 _PASSES = {"backward", "manual_backward", "grad"}
 _STEPS = {"step"}
@@ -123,7 +123,7 @@ def _of_call(call: ast.Call) -> Iterator[Effect]:
         yield Effect("cut", _CUTS[method], first if ast.unparse(owner) in _HOMES else owner, None, call)
     elif name in _CUT_FUNCTIONS and not (method and name == "float"):
         yield Effect("cut", _CUT_FUNCTIONS[name], first, None, call)
-    if method in _STORES and first is not None:
+    if method in STORES and first is not None:
         yield Effect("store", method, owner, call.args[-1], call)
     if method in _EMPTIES:
         yield Effect("empty", method, owner, None, call)
@@ -254,9 +254,8 @@ def root_of(node: ast.AST) -> ast.expr | None:
         assert isinstance(call, ast.Call)
         if effect.how == "backward" and isinstance(call.func, ast.Attribute):
             owner = call.func.value
-            if call.args:  # `torch.autograd.backward(x)`, `accelerator.backward(x)`; `x.backward(gradient)` has no dot
-                engine = isinstance(owner, (ast.Name, ast.Attribute)) and not _is_gradient_argument(call)
-                return call.args[0] if engine else owner
+            if call.args and isinstance(owner, (ast.Name, ast.Attribute)) and not _is_gradient_argument(call, owner):
+                return call.args[0]  # `torch.autograd.backward(x)`, `accelerator.backward(x)`
             scaled = (
                 isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "scale"
             )
@@ -267,9 +266,11 @@ def root_of(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _is_gradient_argument(call: ast.Call) -> bool:
-    """`y.backward(torch.ones_like(y))`: the argument is made for the purpose."""
+def _is_gradient_argument(call: ast.Call, owner: ast.expr) -> bool:
+    """`y.backward(torch.ones_like(y))`: the argument is made for the purpose. `y.backward(*more)` hands on what there may be."""
     first = call.args[0]
+    if isinstance(first, ast.Starred):
+        return ast.unparse(owner).rpartition(".")[2] != "autograd"
     return isinstance(first, ast.Call) and ast.unparse(first.func).rpartition(".")[2].endswith("_like")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...record import Binding, Holding, Path, Place, Trace
-from ...source import Source, assigned, effects
+from ...source import STORES, Source, assigned, effects, heads
 from .cut import Search
 from .executed import Run, calls_in, ran, recorded
 from .lines import source_of, sources_of, unparsed
@@ -157,8 +157,9 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
     under_way = {(at.file, at.function) for at in stack}
     best: tuple[tuple[int, int, bool, bool], Place, str] | None = None
     for file, source in sources_of(trace):
+        methods = {} if running else _methods(source)
         for stmt in source.statements:
-            for target in _adds_to(stmt, running):
+            for target in (*_adds_to(stmt, running), *_adds_by_name(stmt, methods)):
                 own = bool(attribute) and target == f"self.{attribute}"
                 rank = 0 if target == name else 1 if own else 2 if _same_end(target, name) else 9
                 if rank == 9 and "[" in name and target.startswith("self.") and _is_container(source, stmt.lineno):
@@ -193,10 +194,10 @@ def is_read(trace: Trace, name: str, filled: Place | None) -> bool:
     if source is None or filled is None:
         return False
     own = unparsed(name).rpartition(".")[2]
-    for node in ast.walk(source.function(filled.line)):
-        if isinstance(node, ast.Call) and any(_last_of(n) == own for a in node.args for n in ast.walk(a)):
-            return ast.unparse(node.func) != "len"
-    return False
+    calls = [n for n in ast.walk(source.function(filled.line)) if isinstance(n, ast.Call)]
+    counted = {id(n) for c in calls if ast.unparse(c.func) == "len" for n in ast.walk(c)}
+    given = (n for c in calls for a in c.args for n in ast.walk(a))
+    return any(_last_of(n) == own and id(n) not in counted for n in given)
 
 
 def _last_of(node: ast.AST) -> str:
@@ -232,6 +233,22 @@ def _adds_to(stmt: ast.stmt, running: bool) -> Iterator[str]:
         inside = (n for n in ast.walk(stmt.value) if isinstance(n, ast.expr) and n is not stmt.value)
         if len(own) == 1 and any(ast.unparse(n) == own[0] for n in inside):
             yield own[0]
+
+
+def _methods(source: Source) -> dict[str, str]:
+    """Methods that store and have a name of their own (`remember = losses.append`), with what they add to."""
+    made = (s for s in source.statements if isinstance(s, ast.Assign))
+    return {
+        ast.unparse(target): ast.unparse(s.value.value)
+        for s in made
+        if isinstance(s.value, ast.Attribute) and s.value.attr in STORES
+        for target in s.targets
+    }
+
+
+def _adds_by_name(stmt: ast.stmt, methods: dict[str, str]) -> Iterator[str]:
+    calls = (n for part in heads(stmt) for n in ast.walk(part) if isinstance(n, ast.Call) and n.args) if methods else ()
+    yield from (methods[name] for c in calls if (name := ast.unparse(c.func)) in methods)
 
 
 def _is_container(source: Source, line: int) -> bool:

@@ -731,3 +731,23 @@ def test_a_part_of_an_array_has_lost_what_the_array_has(tmp_path: Path, score: s
     [finding] = read([tmp_path], Settings(jobs=1)).findings
     assert finding.code == "SP301"
     assert "`out` loses it" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("(p > 0.5).type(p.dtype)", ["SP301"]),
+        ("p.type('torch.LongTensor').float()", ["SP301"]),
+        ("p.type(torch.float64)", []),
+    ],
+)
+def test_a_tensor_of_another_type(tmp_path: Path, kind: str, found: list[str]) -> None:
+    body = """
+    for x in torch.randn(9, 4, 3):
+        p = torch.sigmoid(net(x))
+        loss = 1 - {}.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body.format(kind)) == found

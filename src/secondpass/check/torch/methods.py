@@ -29,7 +29,7 @@ _FACTS = set(
 )
 _SAME = set("cuda cpu to contiguous pin_memory type_as share_memory_ float double half bfloat16".split())
 _VALUES = set("item tolist numpy __array__ __float__ __int__ __bool__ __index__ __len__".split())
-_INTEGER = ("long", "int", "bool", "uint8", "int64", "int32", "short", "byte")
+_INTEGER = set("long int bool uint8 int64 int32 short byte LongTensor IntTensor ByteTensor BoolTensor".split())
 
 
 def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
@@ -118,6 +118,8 @@ def _method(
         return _rank(tensor)
     if name == "size" and not args and not kwargs:
         return Unknown(("tensor", identity(tensor), name, _rank(tensor).key), plain=True)
+    if name == "type" and (args or kwargs):
+        return _converted(m, tensor, name, args, kwargs)
     if name in _FACTS:
         return Unknown(("tensor", identity(tensor), name, identity(tuple(args))), plain=True)
     if name in _VALUES:
@@ -152,7 +154,8 @@ def parts(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[s
 
 def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     for value in (*args, *kwargs.values()):
-        if isinstance(value, External) and value.name.rpartition(".")[2] in _INTEGER:
+        kind = value.name if isinstance(value, External) else value if isinstance(value, str) else ""
+        if kind.rpartition(".")[2] in _INTEGER:
             return without_history(m, "cast", [tensor])
     if m.grad is False and tensor.needs and name != "share_memory_":
         return Tensor(None, tensor.node)  # the tensor itself, or a copy without history

@@ -116,7 +116,8 @@ def _notes(ledger: Ledger, alive: list[Row], shown: int) -> list[str]:
     if freed:
         by = sorted({r.freed_by for r in freed.values() if r.freed_by is not None})
         which = f" by pass {', '.join(map(str, by[:3]))}" if by else ""
-        notes.append(f"the saved tensors of {len(freed)} nodes were freed{which}: a pass over them would fail")
+        many = "1 node" if len(freed) == 1 else f"{len(freed)} nodes"
+        notes.append(f"the saved tensors of {many} were freed{which}: a pass over them would fail")
     empty = {r.region for r in alive if r.region in ("checkpoint", "keep", "hooks") and not r.bytes}
     words = {
         "checkpoint": "checkpointed: computed again when a pass comes",

@@ -46,11 +46,14 @@ def _items(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _parameters(value: Any) -> Iterator[torch.Tensor]:
-    """The parameters of a module and of those below it; a parameter itself."""
+    """The parameters of a module and of those below it; a parameter itself. A module that somebody has switched to evaluation is
+    one that is not meant to be trained."""
     if issubclass(type(value), torch.nn.Parameter):
         yield value
     elif issubclass(type(value), torch.nn.Module):
         fields = fields_of(value)
+        if fields.get("training") is False:
+            return
         yield from (p for p in fields.get("_parameters", {}).values() if p is not None)
         for inner in fields.get("_modules", {}).values():
             yield from _parameters(inner)

@@ -77,6 +77,8 @@ class _Look:
             if type(box) in (list, tuple, dict, List, Dict):
                 items = list(_items(box, 0))
                 for item in (i for i in items if id(i) not in registered):
+                    if isinstance(item, Object) and item.attrs.get("training") is False:
+                        continue  # switched to evaluation: not meant to be trained
                     inside = parameters(item).values() if isinstance(item, Object) else [item]
                     for number in (t.leaf.node.number for t in inside if t.leaf is not None):
                         self.m.engine.unregistered.setdefault(

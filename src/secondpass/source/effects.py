@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from .reader import heads, joined, long_files, parsed
+from .reader import heads, joined, long_files, parsed, texts_read
 
 __all__ = [
     "STORES", "Effect", "EffectKind", "base_of", "clears_gradients", "close_long_files", "cut_of", "effects", "is_number",
@@ -89,6 +89,7 @@ def close_long_files() -> None:
         source.close()
     if opened:
         _effects.cache_clear()
+        texts_read.cache_clear()
 
 
 def _read(part: ast.AST) -> Iterator[Effect]:

@@ -101,6 +101,17 @@ def reads(node: ast.AST) -> list[str]:
     ]
 
 
+@lru_cache(maxsize=4096)  # values are followed through the same few lines for every pass
+def texts_read(node: ast.AST) -> frozenset[str]:
+    """The names, attributes, entries and calls in a tree, as they are written; what is assigned there is not read."""
+    return frozenset(
+        ast.unparse(n)
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+        and not isinstance(getattr(n, "ctx", None), ast.Store)
+    )
+
+
 class Source:
     """One parsed file.
 

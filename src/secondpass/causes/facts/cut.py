@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -149,6 +150,8 @@ class Search:
         self._met = _FLOW
         """The first of those that was met again."""
         self._spent = 0
+        self._makers: dict[tuple[int, int, Picks], tuple[Part, list[Part]]] = {}
+        """The next expressions on the way of a flow, each with its own: one that is gone could leave its `id` to another."""
 
     # -- rule 2 ------------------------------------------------------------------------------------------------------------
 
@@ -411,23 +414,32 @@ class Search:
 
     def flow(self, root: ast.expr, at: Run, picks: Picks = (), *, cuts: bool = True) -> Iterator[Part]:
         """The expressions that an expression's value was made by, the nearest first; past cuts as well, or not."""
-        todo: list[Part] = [(root, at, picks)]
+        expr, picks = self.values.part(root, picks)
+        todo = deque([(expr, at, picks)])
         asked: set[tuple[int, int, Picks]] = set()
         while todo and len(asked) < _FLOW:
-            expr, where, picks = todo.pop(0)
-            expr, picks = self.values.part(expr, picks)
-            if (id(expr), id(where), picks) in asked:
+            one = expr, where, picks = todo.popleft()
+            key = (id(expr), id(where), picks)
+            if key in asked:
                 continue
-            asked.add((id(expr), id(where), picks))
-            yield expr, where, picks
+            asked.add(key)
+            yield one
             if not cuts and _cut(expr, picks) is not None:
                 continue
-            for call in self.values.called(expr, where):
-                back = call.returned()
-                if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
-                    todo.append((back.node.value, back, picks))
-            made = self.values.made(expr, where, picks)
-            todo += made if made is not None else [(o, where, ()) for o in operands(expr)]
+            if key not in self._makers:  # asked by many flows: they lead to the same statements
+                self._makers[key] = one, self._made_by(*one)
+            todo += self._makers[key][1]
+
+    def _made_by(self, expr: ast.expr, at: Run, picks: Picks) -> list[Part]:
+        """The next expressions on the way."""
+        found: list[Part] = []
+        for call in self.values.called(expr, at):
+            back = call.returned()
+            if back is not None and isinstance(back.node, ast.Return) and back.node.value is not None:
+                found.append((back.node.value, back, picks))
+        made = self.values.made(expr, at, picks)
+        found += made if made is not None else [(o, at, ()) for o in operands(expr)]
+        return [(inner, where, way) for e, where, w in found for inner, way in (self.values.part(e, w),)]
 
     def runs_trained(self, one: Run, depth: int = 0) -> bool:
         """Whether a statement, or a function that it calls, reads parameters that are trained."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 
 from ...record import Pass, Trace
-from ...source import Source, assigned, effects, names_in, root_of
+from ...source import Source, assigned, effects, names_in, root_of, texts_read
 from .lines import source_of
 
 __all__ = ["flows_into", "flows_on", "is_term_of", "name_of"]
@@ -136,12 +136,7 @@ def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:
 
 def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
     """Whether something tainted is read; what a statement assigns anew it does not read."""
-    return any(
-        ast.unparse(n) in tainted
-        for n in ast.walk(expr)
-        if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-        and not isinstance(getattr(n, "ctx", None), ast.Store)
-    )
+    return bool(tainted) and not tainted.isdisjoint(texts_read(expr))
 
 
 def _leaves_arithmetic(source: Source, expr: ast.AST, tainted: set[str]) -> bool:

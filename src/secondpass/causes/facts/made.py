@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
 from ...source import Effect, assigned, effects
 from .executed import Call, Run
@@ -41,7 +41,8 @@ class Values:
         self.runs = runs
         self._calls: dict[tuple[int, int], list[Call]] = {}
         self._effects: dict[int, tuple[list[str], list[tuple[str, Effect]]]] = {}
-        self._fields: dict[tuple[int, str], ast.expr | None] = {}
+        self._known: dict[tuple[int, int, Picks], tuple[ast.expr, list[Part] | None]] = {}
+        """Answers, each with its expression: one that is gone could leave its `id` to another."""
 
     def part(self, expr: ast.expr, picks: Picks) -> tuple[ast.expr, Picks]:
         """The same value, said more closely: the second of a tuple that stands there is the second."""
@@ -116,6 +117,12 @@ class Values:
 
     def made(self, expr: ast.expr, at: Run, picks: Picks) -> list[Part] | None:
         """What gave a name (or an attribute, or a variable of a loop) its value; None where nothing that ran did."""
+        key = (id(expr), id(at), picks)
+        if key not in self._known:
+            self._known[key] = expr, self._made(expr, at, picks)
+        return self._known[key][1]
+
+    def _made(self, expr: ast.expr, at: Run, picks: Picks) -> list[Part] | None:
         if isinstance(expr, ast.Call) and picks[:1] == (EACH,):
             return self._yielded(expr, picks[1:])
         if isinstance(expr, ast.Name) and (source := _comprehended(expr, at)) is not None:
@@ -186,20 +193,34 @@ class Values:
 
     def _attribute(self, expr: ast.Attribute, at: Run, picks: Picks) -> list[Part] | None:
         """What was last given an attribute of that name, whatever the object is called there."""
-        end = f".{expr.attr}"
-        earlier = self._before(at)
-        for one in earlier:
-            targets, stores = self._of(one)
-            written = next((t for t in (*targets, *(t for t, _ in stores)) if t.endswith(end)), None)
-            if written is not None:
-                return self._definition(written, (one, *earlier), picks)
-            key = (id(one.node), expr.attr)  # one statement has many runs
-            if key not in self._fields:
-                self._fields[key] = _constructed(expr.attr, one)
-            given = self._fields[key]
-            if given is not None:
-                return [(given, one, picks)]
-        return None
+        setting = self._setting.get(expr.attr, [])
+        end = bisect_left(setting, self._index.get(id(at), 0))
+        earlier = (self.runs[setting[k]] for k in range(end - 1, -1, -1))
+        one = next(earlier, None)
+        if one is None:
+            return None
+        written = next((t for t in self._written(one) if t.endswith(f".{expr.attr}")), None)
+        if written is not None:
+            return self._definition(written, chain((one,), earlier), picks)
+        return [(_fields(one)[expr.attr], one, picks)]
+
+    @cached_property
+    def _setting(self) -> dict[str, list[int]]:
+        """Where among the runs are the statements that give attributes their values, or put something into them, by attribute."""
+        nodes: dict[int, list[int]] = {}  # one statement has many runs
+        for k, one in enumerate(self.runs):
+            nodes.setdefault(id(one.node), []).append(k)
+        found: dict[str, list[int]] = {}
+        for where in nodes.values():
+            one = self.runs[where[0]]
+            for name in {t.rpartition(".")[2] for t in self._written(one) if "." in t} | _fields(one).keys():
+                found.setdefault(name, []).extend(where)
+        return {name: sorted(where) for name, where in found.items()}
+
+    def _written(self, one: Run) -> list[str]:
+        """What a statement assigns, or puts something into."""
+        targets, stores = self._of(one)
+        return [*targets, *(t for t, _ in stores)]
 
     def _yielded(self, call: ast.Call, picks: Picks) -> list[Part] | None:
         """What a generator of the user's yielded last: its statements run when it is asked for more."""
@@ -210,9 +231,6 @@ class Values:
                     if isinstance(node, ast.Yield) and node.value is not None:
                         return [(node.value, one, picks)]
         return None
-
-    def _before(self, at: Run) -> Iterator[Run]:
-        return (self.runs[k] for k in range(self._index.get(id(at), 0) - 1, -1, -1))
 
     @cached_property
     def _by_function(self) -> dict[ast.AST, list[int]]:
@@ -350,19 +368,20 @@ def _comprehended(name: ast.Name, at: Run) -> tuple[ast.expr, Picks] | None:
     return None
 
 
-def _constructed(attribute: str, one: Run) -> ast.expr | None:
-    """What a record with such a field was made of: `Losses(policy=x)`, `Losses(x)`."""
+def _fields(one: Run) -> dict[str, ast.expr]:
+    """What the fields of records were made of in a statement: `Losses(policy=x)`, `Losses(x)`."""
+    found: dict[str, ast.expr] = {}
     for call in (n for n in ast.walk(one.node) if isinstance(n, ast.Call)) if not hasattr(one.node, "body") else ():
         name = _last_name(call.func)
         declared = (s for s in one.source.module.body if isinstance(s, ast.ClassDef) and s.name == name)
         lines = (s.target for c in declared for s in c.body if isinstance(s, ast.AnnAssign))
         fields = [target.id for target in lines if isinstance(target, ast.Name)]
-        given = next((k.value for k in call.keywords if k.arg == attribute), None)
-        if given is not None and (attribute in fields or name[:1].isupper()):
-            return given
-        if attribute in fields and fields.index(attribute) < len(call.args):
-            return call.args[fields.index(attribute)]
-    return None
+        for k in call.keywords:
+            if k.arg is not None and (k.arg in fields or name[:1].isupper()):
+                found.setdefault(k.arg, k.value)
+        for field, value in zip(fields, call.args, strict=False):
+            found.setdefault(field, value)
+    return found
 
 
 def _called(expr: ast.Call | ast.Attribute, at: Run) -> list[Call]:

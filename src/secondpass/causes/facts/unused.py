@@ -67,6 +67,7 @@ class Branches:
         parts = [name.split(".") for name in names]
         self.search.trained = frozenset(".".join(p[:k]) for p in parts for k in range(1, len(p) + 1))
         places = set(_passed(trace, owner) or [p.place for p in trace.passes if p.place and p.kind == "backward"])
+        self._made_by: dict[int, set[int]] = {}
         self.passes = [r for r in self.runs if r.place in places and root_of(r.node) is not None]
 
     def cut_off(self, module: str) -> CutOff | None:
@@ -199,7 +200,7 @@ class Branches:
         aside = [r for r in plain if any(n not in walked for n in range(r.began, r.ended))][-_LAST:]
         for first in (r for r in reversed(aside) if self._runs_in(r, module)):
             after = [r for r in aside if r.position > first.position]
-            on = [r for r in after if any(first in self.search.behind(v, r) for v in _values(r))]
+            on = [r for r in after if id(first) in self._behind(r)]
             for one in (*reversed(on), first):
                 for value in _values(one):
                     if (is_number(value) or self._is_loss(value, one)) and self._comes_from(value, one, module):
@@ -212,6 +213,12 @@ class Branches:
                 if any(self._comes_from(value, one, module, (k,)) for k, value in _dead_parts(one)):
                     return one
         return None
+
+    def _behind(self, one: Run) -> set[int]:
+        """The statements that what a statement makes was made by."""
+        if one.position not in self._made_by:
+            self._made_by[one.position] = {id(r) for v in _values(one) for r in self.search.behind(v, one)}
+        return self._made_by[one.position]
 
     def _given_in_vain(self, module: str) -> Unused | None:
         """The output of a module, given to a function that does not read that parameter."""

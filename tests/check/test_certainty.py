@@ -751,3 +751,91 @@ def test_a_tensor_of_another_type(tmp_path: Path, kind: str, found: list[str]) -
         opt.step()
     """
     assert codes(tmp_path, body.format(kind)) == found
+
+
+GIVEN = """
+    class Trainer:
+        def __init__(self):
+            self.critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.judge = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.first = torch.optim.Adam(self.critic.parameters())
+            self.second = torch.optim.Adam(self.judge.parameters())
+
+        def update(self, {given}):
+            {enters}
+            value, goal = self.critic({one}), self.judge({other})
+            loss = ((value - goal.detach()) ** 2).mean()
+            self.first.zero_grad()
+            loss.backward(retain_graph=True)
+            self.first.step()
+            self.second.zero_grad()
+            (-goal.mean()).backward()
+            self.second.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "enters", "one", "other", "found"),
+    [
+        ("x", "pass", "x", "x", []),  # an imagined trajectory, perhaps: both go back to who imagined it
+        ("batch", "pass", "batch.states", "batch['next']", []),
+        ("batch", "x = batch.states.detach()", "x", "x", ["SP402"]),
+        ("x, y", "pass", "x", "y", ["SP402"]),
+        ("n", "x = torch.randn(n, 4)", "x", "x", ["SP402"]),
+    ],
+)
+def test_what_a_function_is_given_may_have_a_graph_that_two_passes_walk(
+    tmp_path: Path, given: str, enters: str, one: str, other: str, found: list[str]
+) -> None:
+    assert codes(tmp_path, GIVEN.format(given=given, enters=enters, one=one, other=other)) == found
+
+
+def test_data_that_every_turn_of_a_loop_goes_through_needs_no_graph(tmp_path: Path) -> None:
+    body = """
+        def fit(x, y, turns):
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(turns):
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                loss.backward(retain_graph=True)
+                optimizer.step()
+    """
+    assert codes(tmp_path, body) == ["SP402"]
+
+
+COLLECTED = """
+    import collections
+    {made}
+    for step in range(200):
+        loss = F.mse_loss(net(torch.randn(5, 3)), torch.zeros(5, 3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        kept.append(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("kept = collections.deque()", ["SP401"]),
+        ("kept = collections.deque(maxlen=None)", ["SP401"]),
+        ("kept = collections.deque(maxlen=100)", []),
+        ("kept = collections.deque([], 20)", []),
+        ("kept = collections.deque(maxlen=int(input()))", []),
+        ("kept = collections.deque(maxlen=1_000_000)", ["SP401"]),
+    ],
+)
+def test_a_deque_with_a_limit_forgets_by_itself(tmp_path: Path, made: str, found: list[str]) -> None:
+    assert codes(tmp_path, COLLECTED.format(made=made)) == found
+
+
+@pytest.mark.parametrize(("entry", "numbers"), [("loss", True), ("(step, loss)", False), ("Entry(step, loss)", False)])
+def test_a_tuple_is_no_tensor_that_a_number_could_stand_for(tmp_path: Path, entry: str, numbers: bool) -> None:
+    head = HEAD + "from collections import namedtuple\nEntry = namedtuple('Entry', 'step loss')\n"
+    main = tmp_path / "main.py"
+    body = COLLECTED.format(made="kept = []").replace("kept.append(loss)", f"kept.append({entry})")
+    main.write_text(head + textwrap.dedent(body))
+    (found,) = read([main], Settings(jobs=1)).findings
+    assert [r.kind for r in found.remedies] == (["item", "detach"] if numbers else ["detach"])

@@ -53,11 +53,11 @@ train(Loop(net).net, opt, data)
 """
 
 
-def added(text: str, kind: str, name: str, line: int) -> list[str]:
+def added(text: str, kind: str, name: str, line: int, **facts: bool) -> list[str]:
     """The lines that each way of a remedy writes anew."""
     place = Place("main.py", line)
     remedy = Remedy(kind, kind, target=name, place=place)
-    finding = Finding("SP401", "graph-leak", "warning", "", place, Carrier(name), remedies=(remedy,))
+    finding = Finding("SP401", "graph-leak", "warning", "", place, Carrier(name), remedies=(remedy,), facts=facts)
     ways = [w for w in candidates(finding, Project(sources={"main.py": text})) if w.kind == kind]
     return [ln[1:].strip() for w in ways for ln in w.diff.splitlines() if ln[:1] == "+" and ln[:3] != "+++"]
 
@@ -109,3 +109,32 @@ def test_what_is_stored_with_others_is_cut_where_it_is_handed_over_at_first() ->
     found = added(ROWS, "item", "loop.log.rows", 6)
     assert 'self.tell("loss", loss.item())' in found
     assert 'self.tell("count", len(x).item())' not in found
+
+
+ENTERED = """\
+kept = []
+
+
+def keep(entry):
+    kept.append(entry)
+
+
+def train(net, opt, data):
+    for x in data:
+        action = net(x)
+        keep((x, action, 1.0))
+        loss = action.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+def test_a_tuple_is_neither_detached_nor_a_number() -> None:
+    found = added(ENTERED, "detach", "kept", 5, within=True)
+    assert "keep((x, action.detach(), 1.0))" in found
+    assert not any("entry" in line or "kept.detach" in line for line in found)
+
+
+def test_what_collects_has_no_history_itself() -> None:
+    assert not any("kept.detach" in line for line in added(ENTERED, "detach", "kept", 5))

@@ -155,7 +155,9 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
     many = f"{growth.most} {'iterations deep' if growth.running else 'tensors with history'} when last seen"
     until = ", until it is begun anew" if growth.begins_anew else ""
     message = f"`{shown}` keeps the history of every iteration ({many}): memory grows with every step{until}."
-    remedies = _remedies(shown, place, growth.single) if place is not None or told is None else [_without(shown)]
+    # A tuple has no `.item()`, and neither has a tensor of many elements.
+    single = False if growth.within else growth.single
+    remedies = _remedies(shown, place, single) if place is not None or told is None else [_without(shown)]
     if growth.hooks:
         message = (
             f"A hook is registered in every iteration and none is removed: {growth.most} of them when last seen, each with "
@@ -188,6 +190,7 @@ def _explain(trace: Trace, growth: Growth) -> Finding:
         built=built_at(trace, growth.name),
         evidence=evidence,
         chain=_chain(growth),
+        **({"within": True} if growth.within else {}),
     )
 
 
@@ -236,7 +239,6 @@ def _remedies(shown: str, place: Place | None, single: bool | None) -> list[Reme
         target=shown,
         place=place,
     )
-    # A tensor of many elements has no `.item()`.
     return [values] if single is False else [number, values]
 
 

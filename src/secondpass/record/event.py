@@ -277,6 +277,8 @@ class Holding:
     """Whether its tensors have one element only, so that a number can stand for each."""
     hooks: int | None = None
     """Of what is held by hooks of a module: how many of them hold a container like this."""
+    within: bool | None = None
+    """Whether its tensors lie in tuples or records that were put into it as a whole."""
 
     @property
     def name(self) -> str:

@@ -67,7 +67,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "stored-history":
         order = (stored, _put_away(finding, project), used, *(() if _is_data(finding) else (behind, crossing)))
     elif finding.cause == "graph-leak":
-        order = (stored, used)
+        # What is collected is a container: it has no history itself.
+        running = finding.carrier is not None and finding.carrier.kind == "running"
+        order = (stored, used) if running else (stored,)
     elif finding.cause == "out-of-memory":
         order = (stored, behind)
     elif finding.cause == "hoisted-forward":

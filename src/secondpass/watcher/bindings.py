@@ -109,6 +109,8 @@ class Held:
     single: bool = True
     """Whether the tensors in it have one element each."""
     hooks: int | None = None
+    within: bool = False
+    """Whether they lie in tuples or records that were put into it as a whole."""
 
 
 @dataclass(slots=True)
@@ -428,6 +430,7 @@ class _Look:
             return
         held = Held(trail, count, tuple(s.number for s in inside), self.function, single=all(s.single for s in inside))
         held.hooks = 1 if self.hooked else None
+        held.within = any(_is_in_record(s.trail.ways[len(trail.ways) :]) for s in inside)
         # What one more tensor costs is measured now and then only: it takes a walk.
         graph = (
             walk([self.last], min(_WALK, touchable() // 4))
@@ -467,6 +470,11 @@ def _worked_on(hosts: list[FrameType]) -> list[Any]:
         if not issubclass(type(value), (torch.Tensor, *_PLAIN, *_SEQUENCES, dict)):
             found.setdefault(id(value), value)
     return list(found.values())
+
+
+def _is_in_record(ways: tuple[tuple[str, str, str], ...]) -> bool:
+    """Whether the way from a container to a tensor in it leads through a tuple, or ends at an attribute."""
+    return any(kind in ("tuple", "NamedTuple") for _, _, kind in ways[:-1]) or ways[-1][0] == "attribute"
 
 
 def _is_single(value: torch.Tensor) -> bool:

@@ -329,7 +329,17 @@ class _Builder:
         if self.graph is not None:
             shots.append((self.graph.failed.note.when, self.graph.shot))
         return [
-            Holding(when, h.trail.path(), h.count, h.numbers, h.nodes, h.bytes, single=h.single, hooks=h.hooks)
+            Holding(
+                when,
+                h.trail.path(),
+                h.count,
+                h.numbers,
+                h.nodes,
+                h.bytes,
+                single=h.single,
+                hooks=h.hooks,
+                within=h.within,
+            )
             for when, shot in shots
             for h in shot.holders
         ]

@@ -39,6 +39,8 @@ class Growth:
     hooks: int | None = None
     numbers: frozenset[int] = frozenset()
     """What was in it when it was last seen."""
+    within: bool = False
+    """Whether its tensors lie in tuples or records that were put into it as a whole."""
 
     @property
     def name(self) -> str:
@@ -78,6 +80,7 @@ def growths(trace: Trace) -> Iterator[Growth]:
                 measured.bytes if measured is not None else None,
                 last.hooks,
                 frozenset(seen[-1].numbers),
+                bool(last.within),
             )
     named: dict[str, list[Binding]] = {}
     for b in trace.bindings:

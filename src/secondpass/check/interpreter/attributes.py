@@ -87,6 +87,8 @@ def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
         return False
     if isinstance(owner, GradFunction):
         return name in names(owner)
+    if isinstance(owner, Tensor) and owner.attrs is not None and name in owner.attrs:
+        return True
     return None
 
 

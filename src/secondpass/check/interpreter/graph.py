@@ -72,7 +72,7 @@ class Engine:
         """The passes that failed: what they freed is freed for those that come after, not for who asks why they failed."""
         self.again = False
         """Whether the last pass walked nodes that an earlier one had spent."""
-        self._retained: list[tuple[int, set[GraphNode]]] = []
+        self._retained: list[tuple[int, set[GraphNode], set[Any]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
         self.changed: tuple[int, int] | None = None
         """Serial number of the memory whose change a pass failed on, and the version of it that was saved."""
@@ -327,9 +327,11 @@ class Engine:
             murky = True
         self.divided = self.divided or any(n.network and n.maybe for n in certain)
         unread = any(r.edge is None and r.needs is None for r in roots)
-        self._doubt_retains(dim | maybe)
+        taken = {a for n in reached | maybe for a in n.arguments}
+        self._doubt_retains(dim | maybe, taken, stack)
         if record["retain"]:
-            self._retained.append((len(self.passes), {n for n in reached | maybe if n.leaf is None and not n.hollow}))
+            nodes = {n for n in reached | maybe if n.leaf is None and not n.hollow}
+            self._retained.append((len(self.passes), nodes, taken))
             if unread or (dim and _blind(reached | maybe)) or any(map(_is_rootless, reached | maybe)):
                 self.needed.add(place)  # what cannot be read may use the graph again
         self.doubtful = self.doubtful or murky or unread
@@ -442,11 +444,15 @@ class Engine:
             node.may_release()
         self._gather(set(), walked if roots else {leaf.node for leaf in self.leaves}, None, when)
 
-    def _doubt_retains(self, dim: set[GraphNode]) -> None:
-        """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told."""
-        for index, kept in self._retained if dim else ():
-            if not dim.isdisjoint(kept):
-                self.needed.add(self.passes[index].place)
+    def _doubt_retains(self, dim: set[GraphNode], taken: set[Any], stack: tuple[Place, ...]) -> None:
+        """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told.
+
+        Behind an argument that both come to there may be a graph; one that every turn of a loop comes to is data.
+        """
+        for index, kept, had in self._retained if dim or taken else ():
+            other = self.passes[index]
+            if not dim.isdisjoint(kept) or (other.stack != stack and not taken.isdisjoint(had)):
+                self.needed.add(other.place)
 
     def _gather(
         self,

@@ -18,6 +18,8 @@ __all__ = ["some"]
 
 ENDLESS = 1_000_000_000
 LONGEST = 2**61
+VAST = 10_000
+"""A limit that a program reaches so late that it may as well have none: that of a replay buffer."""
 
 Args = list[Any]
 Words = dict[str, Any]
@@ -130,6 +132,7 @@ def _list(m: Machine, args: Args, kwargs: Words) -> Any:
             made.kind, made.of = "partial", args[0].of
     limit = kwargs.get("maxlen", args[1] if len(args) > 1 else None)
     made.limit = limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+    made.forgets = limit is not None and (made.limit is None or made.limit < VAST)
     return made
 
 

@@ -94,6 +94,7 @@ class Tensor:
     """A tensor: its history, and the memory it lies in."""
 
     __slots__ = (
+        "attrs",
         "base",
         "exact",
         "grad_of",
@@ -129,6 +130,8 @@ class Tensor:
         """Its number, once it was asked for: see `identity`."""
         self.lost: Cut | None = None
         """Where the history of what it was computed from ended."""
+        self.attrs: dict[str, Any] | None = None
+        """What the program has put on it: `weight.fast`."""
 
     @property
     def edge(self) -> GraphNode | None:
@@ -183,7 +186,7 @@ class GraphNode(lifecycle.Node):
     """One recorded operation, with what is known of it."""
 
     __slots__ = (
-        "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "single", "stack", "unsure",
+        "arguments", "given", "hollow", "leaf", "loops", "maybe", "network", "opaque", "place", "single", "stack", "unsure",
         "vague", "when", "without",
     )  # fmt: skip
     edges: tuple[tuple[GraphNode, int], ...]
@@ -204,6 +207,8 @@ class GraphNode(lifecycle.Node):
         self.without: Cut | None = None
         """Where something that it takes in as a mere value has lost its history."""
         self.opaque = False
+        self.arguments: tuple[Any, ...] = ()
+        """Which arguments that cannot be told it takes in: each may have a history of its own."""
         self.loops: tuple[Loop, ...] = ()
         self.given: Unknown | None = None
         """The value whose call it is: see NOTE [ Networks that are not read ] of `unread_networks`."""

@@ -40,7 +40,7 @@ __all__ = [
 class List(list):  # type: ignore[type-arg]
     """A list that remembers where tensors were put into it."""
 
-    __slots__ = ("depth", "kind", "limit", "loose", "of", "place", "serial")
+    __slots__ = ("depth", "forgets", "kind", "limit", "loose", "of", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
@@ -51,6 +51,8 @@ class List(list):  # type: ignore[type-arg]
         self.depth = depth
         self.place: Any = None
         self.limit: int | None = None
+        self.forgets = False
+        """Whether it was given a limit, and forgets by itself what came before."""
         self.kind = "list"
 
     __hash__ = object.__hash__  # type: ignore[assignment]

@@ -10,7 +10,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Object, Stream, Tensor, Unknown, length
 
-__all__ = ["does_need", "edges", "flatten", "may_need"]
+__all__ = ["arguments", "does_need", "edges", "flatten", "may_need"]
 
 
 def flatten(m: Machine, values: Any, into: list[Any], depth: int) -> None:
@@ -60,6 +60,18 @@ def edges(values: list[Any]) -> tuple[bool | None, list[GraphNode], list[GraphNo
                 maybe.append(value.node)
             needs = needs or None
     return needs, certain, maybe
+
+
+def arguments(values: list[Any]) -> tuple[Any, ...]:
+    """Which of some values, or what they are parts of, a function was given that reading began at."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, Unknown) and not value.plain and value.node is None:
+            while value.owner is not None and value in (value.owner.memo or {}).values():
+                value = value.owner  # an attribute, or an item; what was taken from it in turn is data
+            if value.instance and value.network is None:
+                found.append(value.key)
+    return tuple(found)
 
 
 def may_need(value: Any) -> bool:

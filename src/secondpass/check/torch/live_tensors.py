@@ -58,7 +58,7 @@ class _Look:
             if items is not None and not value.cls.derives("torch.nn.Module"):
                 self.value(items, path.then("item", "...", _type(items)), function, depth)
             return
-        if isinstance(value, (List, Dict)):
+        if isinstance(value, Dict) or (isinstance(value, List) and not value.forgets):
             self.holding(value, path)
         pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
         for count, (key, item) in enumerate(pairs):
@@ -86,9 +86,10 @@ class _Look:
                         )
 
     def holding(self, box: Any, path: Path) -> None:
-        inside = [n.number for n in _tensors(box, 0)]
-        if inside:
-            self.m.engine.holdings.append(Holding(self.when, path, len(inside), tuple(inside), place=box.place))
+        found = list(_tensors(box, 0))
+        if found:
+            numbers, within = tuple(n.number for n, _ in found), any(w for _, w in found)
+            self.m.engine.holdings.append(Holding(self.when, path, len(found), numbers, place=box.place, within=within))
 
 
 def _gave(value: Any) -> bool:
@@ -104,17 +105,19 @@ def _type(value: Any) -> str:
     return {List: "list", Dict: "dict", Unknown: "Tensor"}.get(type(value), type(value).__name__)
 
 
-def _tensors(box: Any, depth: int) -> Iterator[GraphNode]:
+def _tensors(box: Any, depth: int, within: bool = False) -> Iterator[tuple[GraphNode, bool]]:
+    """The nodes behind the tensors in a container, and whether each lies in something that was put in as a whole."""
+    within = within or isinstance(box, tuple)
     for item in box.values() if isinstance(box, dict) else box:
         if isinstance(item, (Tensor, Unknown)):
             if item.node is not None and (item.needs if isinstance(item, Tensor) else item.walked):
-                yield item.node
-        elif isinstance(item, (list, tuple, dict)) and depth < 2:
-            yield from _tensors(item, depth + 1)
+                yield item.node, within
+        elif isinstance(item, (list, tuple, dict)) and depth < 2 and not getattr(item, "forgets", False):
+            yield from _tensors(item, depth + 1, within)
         elif isinstance(item, Object) and "training" not in item.attrs and "leaves" not in item.hidden and depth < 2:
-            yield from _tensors(item.attrs, depth + 2)
+            yield from _tensors(item.attrs, depth + 2, True)
     if isinstance(box, Dict):
-        yield from _tensors(box.others, depth + 1)
+        yield from _tensors(box.others, depth + 1, within)
 
 
 def _items(box: Any, depth: int) -> Iterator[Any]:

@@ -34,6 +34,8 @@ _INTEGER = set("long int bool uint8 int64 int32 short byte LongTensor IntTensor 
 
 def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: ast.AST | None) -> Any:
     """`tensor.name`"""
+    if tensor.attrs is not None and name in tensor.attrs:
+        return tensor.attrs[name]
     if name == "ndim":
         return _rank(tensor)
     if name == "shape":
@@ -279,6 +281,9 @@ def set_tensor_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node
         store.leaf = tensor.store.leaf
         if m.engine.write(Tensor(False, None, store), f"{written(node)}.data", ".data =", m.place()):
             at_least(m, 5)
+    else:
+        m.memo.clear()  # what a module computes may depend on what hangs on its parameters
+        tensor.attrs = {**(tensor.attrs or {}), name: value}
 
 
 def is_method(name: str) -> bool:

@@ -12,7 +12,7 @@ from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode, kept, where_lost
 from ..interpreter.values import Store, Stream, Tensor, Unknown
-from .edges import does_need, edges, flatten, may_need
+from .edges import arguments, does_need, edges, flatten, may_need
 from .overloads import meant
 
 __all__ = [
@@ -175,7 +175,7 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(op.node, certain, maybe, m.place(), m.stack())
-    node.loops, node.without = m.loops(), where_lost(values)
+    node.loops, node.without, node.arguments = m.loops(), where_lost(values), arguments(values)
     if m.short and _repeats(node):
         at_least(m, 8)  # a sum that is built from itself
     names = tuple([n for n, v in inputs.items() if may_need(v)])
@@ -246,7 +246,7 @@ def opaque(m: Machine, values: list[Any], name: str = "?") -> GraphNode:
     """A node for a call that cannot be read."""
     _, certain, maybe = edges(values)
     node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
-    node.loops = m.loops()
+    node.loops, node.arguments = m.loops(), arguments(values)
     node.opaque = True
     return node
 
@@ -255,13 +255,9 @@ def unknown_operation(m: Machine, name: str, args: list[Any], kwargs: dict[str, 
     """An operation of PyTorch that no row tells of: it has history where its inputs do, and may save anything."""
     flat: list[Any] = []
     flatten(m, [*args, *kwargs.values()], flat, 0)
-    needs, certain, maybe = edges(flat)
-    if m.grad is False or needs is False:
+    if m.grad is False or edges(flat)[0] is False:
         return Unknown(plain=True) if not flat else Tensor(False)
-    node = m.engine.node(name, (), [*certain, *maybe], m.place(), m.stack())
-    node.loops = m.loops()
-    node.opaque = True
-    return Unknown(node=node)
+    return Unknown(node=opaque(m, flat, name))
 
 
 def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
@@ -275,6 +271,7 @@ def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> 
         needs, certain, maybe = None, [], [*certain, *maybe]
     node = m.engine.node(name, certain, maybe, m.place(), m.stack())
     node.loops, node.without, node.vague = m.loops(), where_lost(flat), True
+    node.arguments = arguments(flat)
     return Tensor(needs, node)
 
 

@@ -27,7 +27,7 @@ from ...autograd.lifecycle import reach
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Function, List, Native, Object, Tensor, Unknown
-from .edges import edges, flatten
+from .edges import arguments, edges, flatten
 from .methods import is_method
 from .modules import make_parameter
 from .tensors import opaque
@@ -88,7 +88,7 @@ def forward(m: Machine, function: Unknown, args: list[Any], kwargs: dict[str, An
             m.engine.took[node] = tuple(dict.fromkeys(certain))
         return Unknown(node=node)
     node = m.engine.node("AddmmBackward0", certain, maybe, m.place(), m.stack())
-    node.loops = m.loops()
+    node.loops, node.arguments = m.loops(), arguments(values)
     node.given = function
     _save(node, weight)
     return Unknown(node=node)

@@ -45,6 +45,8 @@ def wrapped_stores(finding: Finding, name: str, project: Project, suffix: str) -
                 continue
             tracked = project.tracked(source, scope)
             for node in _values(statement, name):
+                if finding.facts.get("within") and isinstance(node, cst.Name | cst.Attribute):
+                    continue  # a tuple, or a record: the tensors are in it
                 # Of several things that are stored together, only those that some caller gives a history.
                 several = isinstance(node, cst.Tuple | cst.List | cst.Set | cst.Dict)
                 known = tracked | _given(project, source, scope) if several else tracked
@@ -94,10 +96,13 @@ def _handed_over(
                         each[part.value] = found
     for found in each.values():
         patch = Patch()
+        what = ""
         for where, value in found:
-            patch.replace(where, value, attached(where, value, suffix))
+            tracked = project.tracked(where, where.scope(value))
+            wrapped = _wrap(project, patch, where, value, tracked, suffix)
+            what = what or wrapped
         if patch:
-            yield patch, found[0][0].code(found[0][1])
+            yield patch, what
 
 
 def _parts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

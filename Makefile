@@ -37,13 +37,13 @@ demo: $(VENV)/.demo ## a program that fails: find out why by reading it, by runn
 	$(BIN)/secondpass see examples/carried_state.py || test $$? -eq 1
 
 test: $(VENV)/.test ## the tests, without the slow ones
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" $(PYTEST_FLAGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow" $(PYTEST_FLAGS)
 
 test-slow: $(VENV)/.test ## the slow tests alone
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m slow $(PYTEST_FLAGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m slow $(PYTEST_FLAGS)
 
 test-all: $(VENV)/.test ## all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 $(PYTEST_FLAGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup $(PYTEST_FLAGS)
 
 prove: $(VENV)/.test ## 10,000 random programs on our autograd and on PyTorch: prints the number of differences
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.prove

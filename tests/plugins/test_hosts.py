@@ -99,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("watch", WATCHES)
-@pytest.mark.parametrize(("host", "fault"), cells())
+@pytest.mark.parametrize(("host", "fault"), [pytest.param(*c, marks=pytest.mark.xdist_group(c[0])) for c in cells()])
 def test_is_told(host: str, fault: str, watch: str, folder: Path) -> None:
     if find_spec(LIBRARY.get(host, "lightning")) is None:
         pytest.skip(f"{host} is not installed")

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("notebook")  # one kernel runs all cells
+
 pytest.importorskip("ipykernel")
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")

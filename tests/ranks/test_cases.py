@@ -17,7 +17,7 @@ from .launch import launch
 CASES = sorted(p.parent for p in (Path(__file__).parent / "cases").glob("*/main.py"))
 ON_FOUR = ["two-losses-one-forward", "gradients-averaged-by-hand", "output-in-no-loss"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ranks")]
 
 
 def run(ranks: int, cases: list[Path], out: Path) -> dict[int, Any]:

@@ -18,7 +18,7 @@ from secondpass.remedies.prove.run import Command, Run, mirror, run
 from .wrong import PROGRAMS, Broken, Patch
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wrong")]
 RIGHT = [(n, p) for n, broken in PROGRAMS.items() for p in broken.right]
 WRONG = [(n, p) for n, broken in PROGRAMS.items() for p in broken.wrong]
 

@@ -13,6 +13,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+pytestmark = pytest.mark.xdist_group("see")  # one run, many looks at it
+
 
 def secondpass(*arguments, cwd, **environment):
     return subprocess.run(

@@ -23,6 +23,8 @@ TEMPLATE = ROOT / "src" / "secondpass" / "see" / "page.html"
 VIEWS = ("story", "life", "memory", "graph", "ledger")
 PICTURES = ("life", "memory", "graph")
 
+pytestmark = pytest.mark.xdist_group("page")  # one browser
+
 
 # --- the file --------------------------------------------------------------------------------------------------------
 

@@ -103,9 +103,9 @@ def checkpoint_of(hook: Any) -> tuple[int, list[tuple[str, torch.Tensor]]]:
             held = [(k, getattr(a, "data", a)) for k, a in enumerate(arguments)]
             found = [(f"argument {k}", t) for k, t in held if isinstance(t, torch.Tensor)]
             return id(cell), found + _keywords(cell)
-        saver = getattr(cell, "input_saver", None)  # as it was until 2.12
-        if saver is not None:
-            inputs = [(s.name, s.data) for s in slots(saver) if isinstance(s.data, torch.Tensor)]
+        saver = getattr(cell, "input_saver", None)  # until 2.12 a node saves them, behind an empty tensor
+        if isinstance(saver, torch.Tensor):
+            inputs = [(s.name, s.data) for s in slots(saver.grad_fn) if isinstance(s.data, torch.Tensor)]
             return id(cell), inputs + _keywords(cell)
     return 0, []
 

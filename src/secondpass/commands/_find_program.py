@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from ..watcher.libraries import library_of
+
 __all__ = ["module_root", "program_file", "put_first"]
 
 
@@ -39,7 +41,7 @@ def module_root(name: str, here: Path) -> Path:
     file = Path(top.origin).resolve()
     if file.is_relative_to(here.resolve()):
         return here
-    if {"site-packages", "dist-packages"}.intersection(file.parts):
+    if library_of(str(file)):
         return here  # a tool that runs the user's files: `-m pytest`
     return file.parent.parent if top.submodule_search_locations is not None else file.parent
 

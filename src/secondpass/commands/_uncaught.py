@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..watcher.libraries import library_of
+
 __all__ = ["die_of_interrupt", "folded", "is_folded", "show", "without_ours", "without_torch"]
 
 _OURS = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -151,11 +153,7 @@ def is_folded(error: BaseException) -> bool:
 
 def _library(file: str) -> str:
     """The library that a frame belongs to (ours are within torch); nothing for the user's own."""
-    for folder in ("site-packages", "dist-packages"):
-        inside = file.rpartition(f"{os.sep}{folder}{os.sep}")[2]
-        if inside != file and not file.startswith(_OURS):
-            return inside.partition(os.sep)[0].removesuffix(".py")
-    return "torch" if file.startswith(_OURS) else ""
+    return "torch" if file.startswith(_OURS) else library_of(file)
 
 
 def without_torch() -> str:

@@ -34,6 +34,7 @@ from typing import Any
 
 from ..causes import merged
 from ..record import Finding, from_plain, to_plain
+from ..watcher.libraries import library_of
 
 __all__ = ["FOLDER", "Ranks", "clean_up", "run_folder", "spelled"]
 
@@ -353,8 +354,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _is_library(file: str) -> bool:
-    known = file.startswith(("<", sys.base_prefix + os.sep + "lib", _OURS))
-    return known or "site-packages" in file or "dist-packages" in file
+    return file.startswith(("<", sys.base_prefix + os.sep + "lib", _OURS)) or library_of(file) != ""
 
 
 def _line(file: str, number: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..record import Place
 from ..record.place import CELL
 from ..source import joined
+from .libraries import library_of
 
 __all__ = ["Files", "pairs_of"]
 
@@ -25,7 +26,6 @@ _CODES = 20_000
 _ENTRANCES = tuple(
     os.path.join("torch", *p) for p in (("_tensor.py",), ("autograd", "__init__.py"), ("autograd", "graph.py"))
 )
-_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 class Files:
@@ -67,7 +67,7 @@ class Files:
         if full.startswith((_HERE, self._starters)):
             return False
         inside = self.root is not None and full.startswith(self.root)
-        if any(part in full for part in _PARTS):
+        if library_of(full):
             return False
         return inside or not full.startswith(self._libraries)
 
@@ -138,9 +138,8 @@ class Files:
     def _is_host(self, file: str) -> bool:
         answer = self._hosts.get(file)
         if answer is None:
-            part = next((p for p in _PARTS if p in file), None)
-            top = file.rpartition(part)[2].partition(os.sep)[0] if part else "torch"
-            answer = self._hosts[file] = top != "torch" and not os.path.abspath(file).startswith(_HERE)
+            known = library_of(file) not in ("", "torch")
+            answer = self._hosts[file] = known and not os.path.abspath(file).startswith(_HERE)
         return answer
 
     def is_own(self, kind: type) -> bool:
@@ -179,7 +178,7 @@ class Files:
             return None
         if self.mine(frame.f_code):
             return True
-        return False if f"{os.sep}torch{os.sep}" in frame.f_code.co_filename else None
+        return False if library_of(frame.f_code.co_filename) == "torch" else None
 
     def _know(self, code: CodeType) -> _Code:
         if len(self._codes) > _CODES:

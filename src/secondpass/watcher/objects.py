@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from .libraries import library_of
+
 __all__ = ["fields_of", "is_foreign", "local", "neighbours", "parts"]
 
 _ASKING = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
@@ -182,4 +184,4 @@ def _folder(file: str) -> str:
 
 @cache
 def _beside(file: str, folder: str) -> bool:
-    return "site-packages" not in file and os.path.abspath(file).startswith(folder)
+    return os.path.abspath(file).startswith(folder) and not library_of(file)

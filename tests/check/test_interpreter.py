@@ -387,6 +387,51 @@ def test_a_derivative_in_a_sum_needs_its_graph(tmp_path: Path) -> None:
     assert codes(tmp_path, PHYSICS.format(how="create_graph")) == []
 
 
+def test_a_gradient_that_weighs_a_loss_is_data(tmp_path: Path) -> None:
+    body = """
+        def balance(one, other, at):
+            g_one = torch.autograd.grad(one, at, retain_graph=True)[0]
+            g_other = torch.autograd.grad(other, at, retain_graph=True)[0]
+            return g_one.norm() / (g_other.norm() + 1e-6)
+        for x in torch.randn(20, 4, 3):
+            out = net(x)
+            fit, size = (out - 1).pow(2).mean(), out.abs().mean()
+            loss = fit + 0.5 * {term}
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """
+    assert codes(tmp_path, body.format(term="balance(fit, size, out) * size")) == []
+    assert "SP109" in codes(tmp_path, body.format(term="balance(fit, size, out)"))
+
+
+@pytest.mark.parametrize(
+    "until", ["len(losses) < self.every", "len(losses) != self.every", "not self.every <= len(losses)"]
+)
+def test_a_list_that_is_filled_turn_by_turn_is_as_long_as_it_is(tmp_path: Path, until: str) -> None:
+    body = """
+        class Carry:
+            def __init__(self, every):
+                self.every, self.count, self.state = every, 0, None
+            def store(self, state):
+                self.count += 1
+                self.state = state.detach() if self.count % self.every == {cut} else state
+        self, losses = Carry(2), []
+        for x in torch.randn(20, 4, 3):
+            h = net(x if self.state is None else x + self.state.mean())
+            losses.append(h.pow(2).mean())
+            self.store(h)
+            if {until}:
+                continue
+            opt.zero_grad()
+            torch.stack(losses).mean().backward()
+            opt.step()
+            losses.clear()
+    """
+    assert codes(tmp_path, body.format(until=until, cut=0)) == []
+    assert codes(tmp_path, body.format(until=until, cut=1)) == ["SP103"]
+
+
 def test_a_gradient_that_goes_through_the_network_is_data(tmp_path: Path) -> None:
     body = """
         def perturbed(x):

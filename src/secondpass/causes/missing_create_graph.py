@@ -99,6 +99,12 @@ def taken_without(trace: Trace, later: Pass) -> Pass | None:
     return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
 
 
+def _led_to(first: Pass, later: Pass | None) -> bool:
+    """Whether the graph of the gradient, had there been one, led to something that a later gradient is taken of."""
+    wanted = set(later.inputs or ()) if later is not None else set()
+    return first.behind is not None and not wanted.isdisjoint(first.behind)
+
+
 def _of_trained(trace: Trace, first: Pass) -> bool:
     """Whether a graph of the gradient would lead to anything that an optimizer owns."""
     owned = {n for o in trace.owners for n in o.leaves}
@@ -119,7 +125,9 @@ def diagnose(trace: Trace) -> list[Finding]:
     found: dict[object, Finding] = {}
     for failure in trace.failures:
         used = trace.at(failure.when)
-        first = taken_without(trace, used) if failure.kind == "no-grad" and used is not None else None
+        first = taken_without(trace, used) if failure.kind in ("no-grad", "unused") and used is not None else None
+        if failure.kind == "unused" and first is not None and not _led_to(first, used):
+            continue
         if first is not None and used is not None:
             found[first.place] = _constant(trace, first, used, "error")
     for failure in (f for f in trace.failures if f.kind == "double-backward"):
@@ -153,11 +161,9 @@ def diagnose(trace: Trace) -> list[Finding]:
 def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
     name = name_of(trace, first)
     shown = quoted(name, "A gradient")
-    end = (
-        "so there is nothing to differentiate."
-        if severity == "error"
-        else "so for the loss it is a constant, and trains nothing."
-    )
+    end = "so for the loss it is a constant, and trains nothing."
+    if severity == "error":
+        end = "so there is nothing to differentiate" + (" through it." if later.roots else ".")
     message = (
         f"{shown} is a gradient that becomes part of a loss, but it was taken without create_graph=True: "
         f"it has no history, {end}"

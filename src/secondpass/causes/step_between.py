@@ -186,5 +186,5 @@ def _explain(change: Change) -> Finding:
         target=root,
         place=change.used.place if change.used else None,
     )
-    first = [recompute, reorder] if change.other_network else [reorder, recompute]
+    first = [recompute, reorder] if change.other_network or change.kept_apart else [reorder, recompute]
     return about_change(CODE, "step-between", change, message, first)

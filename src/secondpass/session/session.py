@@ -381,7 +381,7 @@ class Session:
     def _finish(self, ended: bool) -> None:
         if ended:
             self._went_on()
-        if self.watcher.asleep or self._open:
+        if self.watcher.asleep or self._open or (self._explained and not ended):
             return
         if self._swallowed:
             return  # what else there is to see comes from the steps that were lost

@@ -42,6 +42,13 @@ class Change:
         players = [o for o in self.trace.owners if not behind or behind & set(o.leaves)]
         return self.step is not None and len(players) > 1 and len(owners) < 2
 
+    @property
+    def kept_apart(self) -> bool:
+        """Whether what the step applied was cleared before this pass: behind it, the step would apply this pass's gradient."""
+        step, leaf = self.step, self.failure.leaf
+        between = [c for c in self.trace.clears if step is not None and step.when < c.when <= self.failure.when]
+        return any(leaf in (c.leaves or ()) for c in between)
+
     def carrier(self) -> Carrier | None:
         """What brings the old forward to the pass: the youngest name that was there when the parameters changed."""
         if self.node is None:

@@ -57,6 +57,7 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
     tainted: set[str] = set()
     summed = False
     shared = {(p.file, p.function) for p in later.stack} if later is not None else set()
+    losses = _losses(trace, later) if later is not None and pure else set()
     for depth, place in enumerate(first.stack):
         source = source_of(trace, place)
         if source is None:
@@ -71,18 +72,24 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
                 return False
         if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
             inner = _calls_of(stmt, first.stack[depth - 1].function if depth else "grad") if pure else set()
-            if depth and inner and _leaves_arithmetic(source, stmt, inner):
+            if depth and inner and _leaves_arithmetic(source, stmt, inner, losses):
                 return False
             if isinstance(stmt, ast.Return):
                 tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}
                 continue
-            tainted = _spread(source, place.line, _received(stmt, tainted) or set(inner), pure) | inner
+            tainted = _spread(source, place.line, _received(stmt, tainted) or set(inner), pure, losses) | inner
             summed = summed or _is_summed(source, place.line, tainted)
         if later is None and _sends(source, place.line, tainted):
             return True
         if later is not None and (place.file, place.function) in shared:
-            return _reaches(trace, later, tainted, pure, summed)
+            return _reaches(trace, later, tainted, pure, summed, losses)
     return False
+
+
+def _losses(trace: Trace, later: Pass) -> set[str]:
+    """The names of single numbers with a history that a pass walks."""
+    walked = later.walked or frozenset()
+    return {b.name for b in trace.bindings if b.when == later.when and b.single and b.number in walked}
 
 
 def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
@@ -91,21 +98,23 @@ def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
     return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function.rpartition(".")[2]}
 
 
-def _spread(source: Source, line: int, tainted: set[str], pure: bool) -> set[str]:
+def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: set[str]) -> set[str]:
     """What the rest of a function makes of some names; a mark when it returns one of them."""
     function = source.function(line)
     for _ in range(4):
         before = len(tainted)
         for node in ast.walk(function):
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                if _mentions(node.value, tainted) and not (pure and _leaves_arithmetic(source, node.value, tainted)):
+                if _mentions(node.value, tainted) and not (
+                    pure and _leaves_arithmetic(source, node.value, tainted, losses)
+                ):
                     tainted |= {ast.unparse(t) for t in assigned(node)}
             elif isinstance(node, ast.For) and _mentions(node.iter, tainted):
                 tainted |= {ast.unparse(t) for t in assigned(node)}
             elif (
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
-                if not (pure and _leaves_arithmetic(source, node.value, tainted)):
+                if not (pure and _leaves_arithmetic(source, node.value, tainted, losses)):
                     tainted |= _returned(node.value, tainted)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
@@ -139,8 +148,11 @@ def _mentions(expr: ast.AST, tainted: set[str]) -> bool:
     return bool(tainted) and not tainted.isdisjoint(texts_read(expr))
 
 
-def _leaves_arithmetic(source: Source, expr: ast.AST, tainted: set[str]) -> bool:
-    """Whether something tainted is given to a function that is not plain arithmetic, or is only looked at."""
+def _leaves_arithmetic(source: Source, expr: ast.AST, tainted: set[str], losses: set[str]) -> bool:
+    """Whether something tainted is given to a function that is not plain arithmetic, is only looked at, or only weighs a loss
+    (by how large its gradient is)."""
+    if losses and not _is_bare(expr, tainted, losses):
+        return True
     for call in (n for n in ast.walk(expr) if isinstance(n, ast.Call)):
         name = ast.unparse(call.func)
         if isinstance(call.func, ast.Attribute) and _mentions(call.func.value, tainted):
@@ -151,6 +163,20 @@ def _leaves_arithmetic(source: Source, expr: ast.AST, tainted: set[str]) -> bool
         if given and not (_is_torch(source, call.func) or _is_criterion(source, call.func) or name in _PLAIN):
             return True
     return False
+
+
+def _is_bare(expr: ast.AST, tainted: set[str], losses: set[str]) -> bool:
+    """Whether something tainted is read that is no factor of a loss."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Mult, ast.Div)):
+        factors = [expr.left, expr.right]
+        for one in factors:  # grows meanwhile
+            if isinstance(one, ast.BinOp) and isinstance(one.op, (ast.Mult, ast.Div)):
+                factors += [one.left, one.right]
+        if any(ast.unparse(one) in losses for one in factors):
+            return False
+    elif isinstance(expr, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return _mentions(expr, tainted)
+    return any(_is_bare(child, tainted, losses) for child in ast.iter_child_nodes(expr))
 
 
 def _is_torch(source: Source, function: ast.expr) -> bool:
@@ -200,7 +226,7 @@ def _sends(source: Source, line: int, tainted: set[str]) -> bool:
     return any((root := root_of(n)) is not None and _mentions(root, tainted) for n in behind if not hasattr(n, "body"))
 
 
-def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: bool) -> bool:
+def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: bool, losses: set[str]) -> bool:
     for place in later.stack:
         there = source_of(trace, place)
         if there is None:
@@ -208,20 +234,23 @@ def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: b
         stmt = there.statement(place.line)
         root = root_of(stmt) if stmt is not None else None
         if root is not None and _mentions(root, tainted):
-            return not pure or summed or _is_sum(there, root, place.line, tainted)
+            return not pure or summed or _is_sum(there, root, place.line, tainted, losses)
         if not pure and stmt is not None and _mentions(stmt, tainted):
             return True
     return False
 
 
-def _is_sum(source: Source, root: ast.expr, line: int, tainted: set[str]) -> bool:
+def _is_sum(source: Source, root: ast.expr, line: int, tainted: set[str], losses: set[str]) -> bool:
     """Whether the root, or what was assigned to it, adds the tainted term to others."""
+    if losses and not _is_bare(root, tainted, losses):
+        return False
     if _added(root, tainted):
         return True
     name = ast.unparse(root)
     for node in ast.walk(source.function(line)):
         if isinstance(node, ast.Assign) and name in map(ast.unparse, assigned(node)):
-            if _added(node.value, tainted - {name}) and not _leaves_arithmetic(source, node.value, tainted - {name}):
+            others = tainted - {name}
+            if _added(node.value, others) and not _leaves_arithmetic(source, node.value, others, losses):
                 return True
         if (
             isinstance(node, ast.AugAssign)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .loops import at_least, gathers, iterate
 from .machine import Machine
+from .skipped_turns import open_loops
 from .values import Dict, List, Native, Object, Tensor, Unknown, identity, length
 
 __all__ = ["contains", "grow", "has_method", "is_concrete", "method"]
@@ -62,7 +63,10 @@ def grow(m: Machine, box: Any, value: Any) -> None:
     """Notes that something was put into a container."""
     m.changes.append(box.serial)
     if m.short > box.depth:
-        box.loose = True
+        if isinstance(box, List):
+            box.grows_in(open_loops(m)[: m.short - box.depth])
+        else:
+            box.loose = True
     if isinstance(value, (List, Dict)):
         value.depth = min(value.depth, box.depth)  # it lives as long as what it is in
     history = _has_history(value)

@@ -13,7 +13,7 @@ from .comprehensions import dict_comprehension, generator_expression, list_compr
 from .containers import contains, is_concrete
 from .items import get_item, set_item
 from .iterables import some
-from .loops import iterate
+from .loops import iterate, so_far
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, unary
@@ -105,6 +105,7 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
         right = evaluate(m, right_node, scope)
         m.frames[-1].line = node.lineno
         if m.short:
+            left, right = so_far(m, left, right), so_far(m, right, left)
             remainder = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)
             compared(m, node, op, left, right, m.modulus if remainder else 0)
         value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)

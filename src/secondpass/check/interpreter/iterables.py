@@ -53,7 +53,9 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     if isinstance(value, Unknown) and isinstance(value.key, tuple) and isinstance(value.key[-1], tuple):
         if value.key[-1][:1] == ("rank",):
             return Unknown(value.key[-1], plain=True)
-    return Unknown(("len", identity(value)), plain=True)
+    told = Unknown(("len", identity(value)), plain=True)
+    told.counts = value if isinstance(value, List) else None
+    return told
 
 
 @function("builtins.range")

@@ -38,6 +38,7 @@ __all__ = [
     "is_whole",
     "iterate",
     "lengthen",
+    "so_far",
     "step",
     "touched",
     "turns",
@@ -51,6 +52,8 @@ CHEAP = 40
 COSTLY = 2_500
 COSTLIEST = 15_000
 """Steps of reading after which a loop is cut short whose going on would tell something."""
+_FILLED = 8
+"""The largest number of elements up to which a list is seen to be filled turn by turn."""
 MODULUS = 16
 """The largest modulus of a counter that a loop is walked for."""
 
@@ -233,6 +236,18 @@ def lengthen(m: Machine, modulus: int, most: int = 4) -> None:
     if 1 < modulus <= most and loop is not None and not loop.whole:
         loop.period = max(loop.period, modulus)
         at_least(m, 2 * modulus + 1)
+
+
+def so_far(m: Machine, size: Any, limit: Any) -> Any:
+    """The length of a list that is compared with a small number, while every turn in which it grew has been looked at."""
+    box = size.counts if isinstance(size, Unknown) else None
+    if box is None or type(limit) is not int or not 0 <= limit <= _FILLED or not box.grew_in:
+        return size
+    walked = {loop for loop in open_loops(m) if not (loop.jumped or loop.lazy)}
+    if not box.grew_in <= walked:
+        return size
+    lengthen(m, limit, _FILLED)
+    return len(box)
 
 
 def touched(m: Machine, leaf: Leaf) -> None:

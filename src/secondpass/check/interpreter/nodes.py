@@ -31,7 +31,19 @@ serials = Serials()
 class Unknown:
     """A value that reading cannot tell. Its key is its identity in decisions: equal keys, equal answers."""
 
-    __slots__ = ("instance", "key", "lost", "memo", "network", "node", "owner", "plain", "recurrent", "walked")
+    __slots__ = (
+        "counts",
+        "instance",
+        "key",
+        "lost",
+        "memo",
+        "network",
+        "node",
+        "owner",
+        "plain",
+        "recurrent",
+        "walked",
+    )
     _count = 0
 
     def __init__(self, key: Any = None, plain: bool = False, node: GraphNode | None = None) -> None:
@@ -43,6 +55,8 @@ class Unknown:
         self.node = node
         self.memo: dict[str, Unknown] | None = None
         self.owner: Unknown | None = None
+        self.counts: Any = None
+        """The list whose length it is."""
         self.instance = False
         """Whether it is a value that the program was given: an argument, what a library or a factory made."""
         self.network: Tensor | None = None

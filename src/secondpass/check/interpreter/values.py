@@ -40,12 +40,14 @@ __all__ = [
 class List(list):  # type: ignore[type-arg]
     """A list that remembers where tensors were put into it."""
 
-    __slots__ = ("depth", "forgets", "kind", "limit", "loose", "of", "place", "serial")
+    __slots__ = ("_loose", "depth", "forgets", "grew_in", "kind", "limit", "of", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
         self.serial = next(serials)
-        self.loose = False
+        self._loose = False
+        self.grew_in: set[Any] = set()
+        """The loops in which it grew, where nothing else made it loose: until one of them is cut, its length can be told."""
         self.of: tuple[Any, ...] = ()
         """The modules whose parameters it has, where they may have more than can be told."""
         self.depth = depth
@@ -56,6 +58,21 @@ class List(list):  # type: ignore[type-arg]
         self.kind = "list"
 
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+    @property
+    def loose(self) -> bool:
+        return self._loose
+
+    @loose.setter
+    def loose(self, value: bool) -> None:
+        self._loose = value
+        self.grew_in.clear()
+
+    def grows_in(self, loops: list[Any]) -> None:
+        """Something was put into it in loops that will be cut short."""
+        if self.grew_in or not self._loose:
+            self.grew_in.update(loops)
+        self._loose = True
 
 
 class Dict(dict):  # type: ignore[type-arg]

@@ -32,6 +32,8 @@ def _bindings(engine: Engine) -> Iterator[Binding]:
             seen = dataclasses.replace(seen, terms=_terms(node))
         if bare and seen.when == last and seen.number not in walked[last]:
             seen = dataclasses.replace(seen, leaves=_leaves(node, bare), single=_is_single(node) or None)
+        elif other and seen.when not in other:
+            seen = dataclasses.replace(seen, single=_is_single(node) or None)
         yield seen
         if seen.single:
             bare -= set(seen.leaves)

@@ -45,9 +45,10 @@ class Change:
     @property
     def kept_apart(self) -> bool:
         """Whether what the step applied was cleared before this pass: behind it, the step would apply this pass's gradient."""
-        step, leaf = self.step, self.failure.leaf
+        step = self.step
+        moved = set((step.leaves if step is not None else None) or ())
         between = [c for c in self.trace.clears if step is not None and step.when < c.when <= self.failure.when]
-        return any(leaf in (c.leaves or ()) for c in between)
+        return any(not moved.isdisjoint(c.leaves or ()) for c in between)
 
     def carrier(self) -> Carrier | None:
         """What brings the old forward to the pass: the youngest name that was there when the parameters changed."""

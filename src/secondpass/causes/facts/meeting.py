@@ -365,6 +365,8 @@ class Meeting:
         for n in self.new:
             if n.op != self.entry.op or n.place != self.entry.place or not self._behind(n, self.entry):
                 continue
+            if self.born == "this iteration" and n.stack != self.entry.stack:
+                continue  # a function that is called twice in one iteration: the second call's input is no state
             # Without places, equal operations are all there is to go by; a name that never moved speaks against it.
             if n.place is not None or not self.bound_all_along:
                 return True

@@ -128,10 +128,13 @@ def explain(meeting: Meeting) -> Finding:
     first, second = _is_foreign(meeting, freed), _is_foreign(meeting, meeting.used)
     tangled = _is_tangled(meeting, first, second)
     seen = first is not None and bool(first) is not bool(second)
+    others = (
+        first is False and second is None
+    )  # its network is the shared one: then the next pass, yet without a step, is foreign
     if first is None:
         # The pass whose own network is not the shared one has no business in the shared graph.
         first = len(meeting.owners(set(freed.walked or ()))) > 1
-    foreign_first = first or not second
+    foreign_first = first or not (second or others)
     where = freed if foreign_first else meeting.used
     both = first and second
     message = (

@@ -248,6 +248,13 @@ def _wrap(
     if isinstance(node, cst.Dict):
         wrapped = [_wrap(project, patch, source, e.value, tracked, suffix) for e in node.elements]
         return next((w for w in wrapped if w), "")
+    if isinstance(node, cst.BinaryOperation) and any(
+        isinstance(s, cst.List | cst.Tuple) for s in (node.left, node.right)
+    ):
+        sides = [
+            s for s in (node.left, node.right) if isinstance(s, cst.List | cst.Tuple)
+        ]  # `[None] * n`: a list to fill
+        return "".join([_wrap(project, patch, source, s, tracked, suffix) for s in sides][-1:])
     if isinstance(node, cst.ListComp | cst.SetComp | cst.GeneratorExp):
         return _wrap(project, patch, source, node.elt, None, suffix)
     if isinstance(node, cst.DictComp):

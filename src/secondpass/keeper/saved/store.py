@@ -189,8 +189,10 @@ class Store:
             self.dead = error
             for value in self.values():
                 if value.counted or value.kind not in (PARAMETER, GIVEN):  # also what keep did not see being made
-                    self.drop(value)
-                    value.host = None
+                    if value.data is not None:
+                        self.drop(value)
+                    if value.host is not None:
+                        value.host = None
                     if value.bits is not None:
                         self.held -= value.bits.nbytes
                         value.bits = None

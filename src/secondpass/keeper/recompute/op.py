@@ -120,7 +120,8 @@ class Value:
     @property
     def here(self) -> bool:
         """Its memory is held, and nobody has written to it."""
-        return self.data is not None and self.data._version == self.at and not self.exposed
+        data = self.data
+        return data is not None and data._version == self.at and not self.exposed
 
     def __del__(self) -> None:
         if self.data is not None and self.counted:
@@ -186,16 +187,13 @@ class Op:
 
     def __init__(self, func: Any, number: int, segment: int) -> None:
         self.func, self.number, self.segment = func, number, segment
+        self.order = 2 * number + 1
+        """Operations are run again in this order: casts go before the operation that they belong to."""
         self.args: list[Any] = []
         self.inputs: list[Ref] = []
         self.leaves: list[tuple[torch.Tensor, int, bool]] = []
         """Parameters among the arguments, their versions, and whether they learned then."""
         self.results: list[weakref.ref[Value]] = []
-
-    @property
-    def place(self) -> tuple[int, bool]:
-        """Operations are run again in this order: casts go before the operation that they belong to."""
-        return self.number, self.cast is None
 
     @property
     def name(self) -> str:
@@ -255,6 +253,7 @@ class Op:
             return None
         cast = Op(torch.Tensor.to, self.number, self.segment)
         cast.leaves, cast.inputs, cast.args, cast.cast = known, refs, [given, dtype], given
+        cast.order = 2 * self.number
         return cast
 
 
@@ -284,15 +283,16 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
 
 def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:
     """The bare memory of a tensor in another form."""
-    shape, stride, offset = form.shape, form.stride, form.offset
+    stride, offset = form.stride, form.offset
     if stride is None:
         return data
     if data.dtype != form.dtype:
+        shape = form.shape
         found = torch.empty(0, dtype=form.dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
-    elif data.shape == shape and data.storage_offset() == offset and data.stride() == stride:
+    elif data.stride() == stride and data.shape == form.shape and data.storage_offset() == offset:
         found = data
     else:
-        found = data.as_strided(shape, stride, offset)
+        found = data.as_strided(form.shape, stride, offset)
     return _toggled(found, form.lazy) if form.lazy else found
 
 

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
-from .op import GIVEN, PARAMETER, Holder, Op, Ref, Value, bare, copied, view
+from .op import GIVEN, OUTS, PARAMETER, Holder, Op, Ref, Value, bare, copied, view
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, under_autocast, under_backends
 
@@ -37,7 +37,6 @@ _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hook
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _ExcludeKeys: Any = torch._C._ExcludeDispatchKeyGuard
 _BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))  # type: ignore[arg-type]
-_OUT = ("out", 0)
 _below_autograd: Callable[[], Any] = getattr(torch._C, "_AutoDispatchBelowADInplaceOrView", contextlib.nullcontext)
 _NO_CASTS: dict[int, torch.Tensor] = {}
 Made = dict[tuple[str, int], torch.Tensor]
@@ -237,7 +236,7 @@ def _run(
                 raise changed("a parameter", ref.value.at, _version(ref.value))
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
-        return {("out", 0): _dropped(op, bases)}
+        return {OUTS[0]: _dropped(op, bases)}
     if op.cast is None:  # autocast does nothing to a cast, nor to a product with noise
         around.cast(op.autocast)
     if op.draw is not None:
@@ -343,7 +342,7 @@ def _past_leaves(op: Op, bases: dict[Value, torch.Tensor], views: dict[int, torc
 
 def _outputs(out: Any) -> Made:
     if type(out) is torch.Tensor:
-        return {_OUT: bare(out.detach() if out.requires_grad else out)}
+        return {OUTS[0]: bare(out.detach() if out.requires_grad else out)}
     outs = enumerate(out if isinstance(out, (tuple, list)) else (out,))
     return {("out", number): bare(tensor.detach()) for number, tensor in outs if isinstance(tensor, torch.Tensor)}
 

@@ -39,7 +39,7 @@ from ..saved.store import Store
 from ..unseen import dispatched, unseen
 from .compiled import step_out
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied, lazy
+from .op import GIVEN, MADE, OUTS, PACKS, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, top_hooks
 
@@ -115,7 +115,7 @@ class Tape(TorchFunctionMode):
 
     def __init__(self, store: Store, listener: Listener, script: Script | None) -> None:
         super().__init__()
-        self._store, self._listener = store, listener
+        self._store, self._listener, self._forms = store, listener, store.forms
         self._script: Script | None = None
         self._passing: Sequence[Any] = ()
         """Of a plan: the functions that are not written down, None for those that are."""
@@ -262,7 +262,7 @@ class Tape(TorchFunctionMode):
         for value in args:
             kind = type(value)
             if kind is Parameter:
-                op.leaves.append((value, value._version, value.requires_grad))
+                op.leaves += ((value, value._version, value.requires_grad),)
                 taken.append(value)
             elif kind in _PLAIN:
                 taken.append(value)
@@ -280,15 +280,22 @@ class Tape(TorchFunctionMode):
             found = self.value_of(value)
             given.append((value, found))
             try:
-                form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), lazy(value))
+                shape, stride = value.shape, value.stride()
             except RuntimeError:
                 op.why = "it was given a tensor without strides"
                 return None
-            ref = _tuple(Ref, (*form, value.requires_grad))
+            forms = self._forms
+            ref = _tuple(
+                Ref,
+                (
+                    found, value.dtype, forms.shapes.setdefault(shape, shape), forms.strides.setdefault(stride, stride),
+                    value.storage_offset(), value.is_conj() | value.is_neg() << 1, value.requires_grad,
+                ),
+            )  # fmt: skip
             op.inputs.append(ref)
             return ref
         if kind is Parameter:
-            op.leaves.append((value, value._version, value.requires_grad))
+            op.leaves += ((value, value._version, value.requires_grad),)
             return value
         if kind in _PLAIN:
             return value
@@ -388,8 +395,8 @@ class Tape(TorchFunctionMode):
                 value = self.value_of(tensor)
             else:
                 value = self._new(key, tensor.untyped_storage(), tensor._version)
-                value.op, value.slot, value.requires_grad = op, ("pack", number), tensor.requires_grad
-                op.results.append(weakref.ref(value))
+                value.op, value.slot, value.requires_grad = op, _slot(PACKS, number), tensor.requires_grad
+                op.results += (weakref.ref(value),)
         self._packed.add(id(value))
         action = step.packs[number] if step is not None and number < len(step.packs) else None
         return self._store.save(value, tensor, op, number, action)
@@ -464,7 +471,7 @@ class Tape(TorchFunctionMode):
         new = self._values.get(old.key)
         if new is None or new.version != tensor._version:
             new = self._new(old.key, tensor.untyped_storage(), tensor._version)
-            op.results.append(weakref.ref(new))
+            op.results += (weakref.ref(new),)
         new.op, new.slot, new.requires_grad = op, ("arg", number), tensor.requires_grad
         old.written = op.writes = True
         if old.kind is not MADE:
@@ -481,12 +488,12 @@ class Tape(TorchFunctionMode):
         value = self._values.get(key)
         if value is not None and value.version == version:
             if value.op is op and value.slot[0] == "pack":
-                value.slot = ("out", number)
+                value.slot = _slot(OUTS, number)
                 value.requires_grad |= tensor.requires_grad
             return
         value = self._new(key, storage, version)
-        value.op, value.slot, value.requires_grad = op, ("out", number), tensor.requires_grad
-        op.results.append(weakref.ref(value))
+        value.op, value.slot, value.requires_grad = op, _slot(OUTS, number), tensor.requires_grad
+        op.results += (weakref.ref(value),)
 
     def _objection(self, op: Op, known: Traits, grad: bool) -> str | None:
         """See NOTE [ What may be run again ] and NOTE [ The tape ] 7."""
@@ -514,7 +521,7 @@ class Tape(TorchFunctionMode):
         (value,), data = found, found[0].data
         value.op, value.kind, value.why = None, SOURCE, "noise"
         op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), 0, False)
-        op.results = [result for result in op.results if result() is not value]
+        op.results = tuple(result for result in op.results if result() is not value)
         return None
 
     @staticmethod
@@ -528,9 +535,9 @@ class Tape(TorchFunctionMode):
                 if cast is not None:
                     cast.origin = value.slot
                     value.op, value.slot = cast, ("out", 0)
-                    cast.results.append(weakref.ref(value))
+                    cast.results += (weakref.ref(value),)
                     op.casts += (cast,)
-                    op.results = [result for result in op.results if result() is not value]
+                    op.results = tuple(result for result in op.results if result() is not value)
 
     def close(self) -> None:
         """The forward is over. Addresses mean nothing from here on, even if another thread's stack still has this mode."""
@@ -541,6 +548,10 @@ class Tape(TorchFunctionMode):
         self._weak.clear()
         self.ops.clear()
         del self._hooks
+
+
+def _slot(known: tuple[Slot, ...], number: int) -> Slot:
+    return known[number] if number < len(known) else (known[0][0], number)
 
 
 def _learns(base: Any) -> bool:

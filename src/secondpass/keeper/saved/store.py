@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import changed
-from ..recompute.op import GIVEN, PARAMETER, Op, Saved, Value, bare, view
+from ..recompute.op import GIVEN, PARAMETER, Forms, Op, Saved, Value, bare, view
 from ..recompute.replay import compute
 from ..recompute.state import Settings
 from .graph import storage_of
@@ -38,6 +38,7 @@ class Store:
     def __init__(self, given: set[int], buffers: list[torch.Tensor], on_gpu: bool) -> None:
         self.settings = Settings(on_gpu)
         self.on_gpu = on_gpu
+        self.forms = Forms()
         self.held = self.most = 0
         """Bytes on the device, now and at most."""
         self.tokens = 0
@@ -96,7 +97,7 @@ class Store:
                 self.hold(value, tensor.detach())
         if action is not None and action is not HOLD:
             self._todo.append((value, action))
-        return Saved(value, tensor)
+        return Saved(value, tensor, self.forms)
 
     def _enter(self, value: Value) -> None:
         if value.kind is GIVEN and self._buffers:

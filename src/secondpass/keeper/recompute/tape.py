@@ -261,9 +261,8 @@ class Tape(TorchFunctionMode):
         taken = op.args
         for value in args:
             kind = type(value)
-            if kind is Parameter:
-                op.leaves += ((value, value._version, value.requires_grad),)
-                taken.append(value)
+            if kind is torch.Tensor:
+                taken.append(self._tensor(op, value, given))
             elif kind in _PLAIN:
                 taken.append(value)
             else:
@@ -271,29 +270,28 @@ class Tape(TorchFunctionMode):
         if kwargs:
             op.kwargs = {name: self._argument(op, value, given) for name, value in kwargs.items()}
 
+    def _tensor(self, op: Op, tensor: torch.Tensor, given: list[tuple[torch.Tensor, Value]]) -> Ref | None:
+        if given:
+            for place, (known, _) in enumerate(given):
+                if known is tensor:  # functions ask whether two arguments are one
+                    return op.inputs[place]
+        found = self.value_of(tensor)
+        given.append((tensor, found))
+        try:
+            shape, stride, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+        except RuntimeError:
+            op.why = "it was given a tensor without strides"
+            return None
+        forms, lazily = self._forms, tensor.is_conj() | tensor.is_neg() << 1
+        shape, stride = forms.shapes.setdefault(shape, shape), forms.strides.setdefault(stride, stride)
+        ref = _tuple(Ref, (found, tensor.dtype, shape, stride, offset, lazily, tensor.requires_grad))
+        op.inputs.append(ref)
+        return ref  # type: ignore[no-any-return]
+
     def _argument(self, op: Op, value: Any, given: list[tuple[torch.Tensor, Value]]) -> Any:
         kind = type(value)
         if kind is torch.Tensor:
-            for place, (known, _) in enumerate(given):
-                if known is value:  # functions ask whether two arguments are one
-                    return op.inputs[place]
-            found = self.value_of(value)
-            given.append((value, found))
-            try:
-                shape, stride = value.shape, value.stride()
-            except RuntimeError:
-                op.why = "it was given a tensor without strides"
-                return None
-            forms = self._forms
-            ref = _tuple(
-                Ref,
-                (
-                    found, value.dtype, forms.shapes.setdefault(shape, shape), forms.strides.setdefault(stride, stride),
-                    value.storage_offset(), value.is_conj() | value.is_neg() << 1, value.requires_grad,
-                ),
-            )  # fmt: skip
-            op.inputs.append(ref)
-            return ref
+            return self._tensor(op, value, given)
         if kind is Parameter:
             op.leaves += ((value, value._version, value.requires_grad),)
             return value
@@ -449,11 +447,14 @@ class Tape(TorchFunctionMode):
             else:
                 if step is not None:
                     op.grad = step.grad
-                    if step.trusted or step.solid:
-                        for result in op.made():
-                            result.trusted = result.slot in step.trusted
-                            if result.slot in step.solid:
-                                result.give_up(f"`{op.name}` did not give the same result again")
+                    trusted, solid = step.trusted, step.solid
+                    if trusted or solid:
+                        for known_result in op.results:
+                            result = known_result()
+                            if result is not None:
+                                result.trusted = result.slot in trusted
+                                if result.slot in solid:
+                                    result.give_up(f"`{op.name}` did not give the same result again")
                 if op.autocast is not None:
                     self._find_casts(op, known)
                 if known.statistics:

@@ -120,7 +120,9 @@ class Tape(TorchFunctionMode):
         self._passing: Sequence[Any] = ()
         """Of a plan: the functions that are not written down, None for those that are."""
         self._take(script)
-        self._hooks = (self._pack, listener.unpack)  # until `close`: it leads back here
+        self._hooks = (self._packed_as, listener.unpack)  # until `close`: they lead back here
+        self._hooks_unseen = (self._pack, listener.unpack)
+        """The same where modes of others are at work."""
         self._values: dict[int, Value] = {}
         self._weak: list[Any] = []
         self._op: Op | None = None
@@ -217,9 +219,13 @@ class Tape(TorchFunctionMode):
         before, self._op, self._step = self._op, op, step
         timer = _Timer(self._store.on_gpu) if step is None else None
         if ours:
-            _push(*self._hooks)
+            pack, unpack = self._hooks_unseen if self._beneath or self._dispatched else self._hooks
+            _push(pack, unpack)
         try:
             out = self._call(op.func, args, kwargs)
+        except BaseException:
+            self._store.done(op)
+            raise
         finally:
             if ours:
                 _pop()
@@ -373,17 +379,18 @@ class Tape(TorchFunctionMode):
         return found
 
     def _pack(self, tensor: torch.Tensor) -> Saved:
-        """A node saves a tensor."""
-        if self._beneath or self._dispatched:
-            with unseen():
-                return self._packed_as(tensor)
-        return self._packed_as(tensor)
+        """A node saves a tensor, and somebody's mode shall not see what becomes of it."""
+        with unseen():
+            return self._packed_as(tensor)
 
     def _packed_as(self, tensor: torch.Tensor) -> Saved:
         op, step = self._op, self._step
         assert op is not None
         number, op.packs = op.packs, op.packs + 1
-        key, _ = storage_of(tensor)
+        try:
+            key = tensor.untyped_storage()._cdata if type(tensor) is torch.Tensor else storage_of(tensor)[0]
+        except (RuntimeError, NotImplementedError):
+            key = 0
         value = self._values.get(key)
         if key == 0:
             value = self._opaque()
@@ -531,8 +538,8 @@ class Tape(TorchFunctionMode):
         if op.noise is not None or not known.saves_arguments:
             return
         for value in list(op.made()):
-            if value.slot[0] == "pack" and value.data is not None:
-                cast = op.cast_to(value, value.data.dtype, known.reshapes)
+            if value.slot[0] == "pack" and value.tokens:
+                cast = op.cast_to(value, value.dtype, known.reshapes)
                 if cast is not None:
                     cast.origin = value.slot
                     value.op, value.slot = cast, ("out", 0)
@@ -548,7 +555,7 @@ class Tape(TorchFunctionMode):
             torch.UntypedStorage._free_weak_ref(weak)  # type: ignore[no-untyped-call]
         self._weak.clear()
         self.ops.clear()
-        del self._hooks
+        del self._hooks, self._hooks_unseen
 
 
 def _slot(known: tuple[Slot, ...], number: int) -> Slot:

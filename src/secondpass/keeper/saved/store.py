@@ -66,7 +66,7 @@ class Store:
         self._given, self._buffers = given, buffers
         self._values: list[weakref.ref[Value]] = []
         self._fresh: list[weakref.ref[Value]] = []
-        self._todo: list[tuple[Value, str]] = []
+        self._todo: list[tuple[Value, str, torch.Tensor | None]] = []
         self._leaving: list[weakref.ref[Value]] = []
         """What goes to the host when its segment is over."""
         self.lock = threading.RLock()
@@ -91,12 +91,14 @@ class Store:
         elif (op.number, number) in self.anchors:
             value.anchor = True
         action = action or self.action
-        gone = action is DROP or action is CHEAP
+        late = None
         if value.data is None and value.bits is None and value.host is None:
-            if not gone or value.op is None or value.op is op:
+            if (action is not DROP and action is not CHEAP) or value.op is None:
                 self.hold(value, tensor.detach())
+            elif value.op is op:
+                late = tensor  # once the operation is over, it is known whether it must be held
         if action is not None and action is not HOLD:
-            self._todo.append((value, action))
+            self._todo.append((value, action, late))
         return Saved(value, tensor, self.forms)
 
     def _enter(self, value: Value) -> None:
@@ -107,13 +109,15 @@ class Store:
             if value.kind is GIVEN and value.why is None:
                 value.why = "keep did not see how it was made"
             value.counted = value.nbytes
-            self.largest = max(self.largest, value.nbytes)
+            if value.nbytes > self.largest:
+                self.largest = value.nbytes
         self._values.append(weakref.ref(value))
 
     def hold(self, value: Value, tensor: torch.Tensor) -> None:
         value.data, value.at = bare(tensor), tensor._version
         self.held += value.counted
-        self.most = max(self.most, self.held)
+        if self.held > self.most:
+            self.most = self.held
 
     def hold_source(self, value: Value, tensor: torch.Tensor) -> None:
         """Operations need it, and it cannot be computed."""
@@ -124,8 +128,15 @@ class Store:
 
     def done(self, op: Op) -> None:
         """An operation is over: does what is to be done with what its nodes saved."""
-        for value, action in self._todo:
-            if action is BITS:
+        if not self._todo:
+            return
+        for value, action, late in self._todo:
+            if late is not None:
+                value.cheap = action is CHEAP
+                if not value.droppable and value.data is None:
+                    self.hold(value, late.detach())
+                    value.at = value.version
+            elif action is BITS:
                 self.to_bits(value)
             elif action is HOST:
                 self._leaving.append(weakref.ref(value))

@@ -186,7 +186,7 @@ class Op:
 
     __slots__ = (
         "__dict__", "_needs", "args", "autocast", "func", "grad", "inputs", "leaves", "number", "order", "packs",
-        "results", "segment", "writes",
+        "plain", "results", "segment", "writes",
     )  # fmt: skip
 
     kwargs: dict[str, Any] = {}  # noqa: RUF012  (never written to)
@@ -222,6 +222,8 @@ class Op:
         self.grad = False
         """It is run again with a graph, because without one it came out differently."""
         self._needs: tuple[Value, ...] | None = None
+        self.plain = False
+        """Nothing is special about it. Known as soon as anybody has asked what it needs."""
 
     @property
     def name(self) -> str:
@@ -249,6 +251,8 @@ class Op:
         if found is None:
             refs = self.inputs if self.noise is None else [*self.inputs, self.noise]
             found = self._needs = tuple([ref.value for ref in refs])
+            rare = (self.noise, self.draw, self.backends, self.cast)
+            self.plain = not self.writes and all(what is None for what in rare)
         return found
 
     def give_up(self, why: str) -> None:

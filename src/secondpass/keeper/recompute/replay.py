@@ -213,6 +213,31 @@ def _other_size(op: Op, value: Value, tensor: torch.Tensor) -> RepeatError:
     return RepeatError(f"`{op.name}` made {value.nbytes} bytes in the forward, and {found} when it was run again.")
 
 
+def _run_plain(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], cast: dict[int, torch.Tensor]) -> Made:
+    """Most operations: no graph is built, nothing is drawn or written to."""
+    if op.leaves or around.store.stepped:
+        _check_leaves(op, around.store)
+    around.low(True)
+    around.cast(op.autocast)
+    views = cast.copy()
+    args = [_given(value, made, views) for value in op.args]
+    if not op.kwargs:
+        return _outputs(op.func(*args))
+    return _outputs(op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()}))
+
+
+def _check_leaves(op: Op, store: Holder) -> None:
+    for leaf, version, _ in op.leaves:
+        if emptied(leaf):
+            raise KeepError("a parameter that a saved tensor is computed from is not here.")
+        if leaf._version != version or id(leaf) in store.stepped:
+            raise changed("a parameter", version, leaf._version)
+    if store.stepped:
+        for ref in op.inputs:
+            if ref.value.leaf in store.stepped:
+                raise changed("a parameter", ref.value.at, _version(ref.value))
+
+
 def _run(
     around: _Surroundings,
     op: Op,
@@ -222,18 +247,11 @@ def _run(
     inside: bool,
     cast: dict[int, torch.Tensor],
 ) -> Made:
-    store = around.store
-    for leaf, version, _ in op.leaves:
-        if emptied(leaf):
-            raise KeepError("a parameter that a saved tensor is computed from is not here.")
-        if leaf._version != version or id(leaf) in store.stepped:
-            raise changed("a parameter", version, leaf._version)
+    if op.plain and not inside and not op.grad:
+        return _run_plain(around, op, made, cast)
+    _check_leaves(op, around.store)
     around.low(not (inside or op.grad or op.writes))
     bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)
-    if store.stepped:
-        for ref in op.inputs:
-            if ref.value.leaf in store.stepped:
-                raise changed("a parameter", ref.value.at, _version(ref.value))
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
         return {OUTS[0]: _dropped(op, bases)}
@@ -289,12 +307,6 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
 
 def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[int, torch.Tensor]) -> Made:
     grad = inside or op.grad
-    if not grad and op.backends is None and not op.writes:
-        views = cast.copy()
-        args = [_given(value, bases, views) for value in op.args]
-        if not op.kwargs:
-            return _outputs(op.func(*args))
-        return _outputs(op.func(*args, **{name: _given(value, bases, views) for name, value in op.kwargs.items()}))
     views = {} if grad else cast.copy()
     learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
     if grad and op.writes:
@@ -383,16 +395,17 @@ def _argument(
     return value
 
 
-def _given(value: Any, bases: dict[Value, torch.Tensor], views: dict[int, torch.Tensor]) -> Any:
+def _given(value: Any, made: dict[Value, torch.Tensor], views: dict[int, torch.Tensor]) -> Any:
     """As `_argument`, where no graph is built."""
     kind = type(value)
     if kind is Ref:
         found = views.get(id(value))
         if found is None:
-            found = views[id(value)] = view(bases[value[0]], value)
+            base = made.get(value[0])
+            found = views[id(value)] = view(_memory(value[0]) if base is None else base, value)
         return found
     if kind is list or kind is tuple:
-        return kind([_given(item, bases, views) for item in value])
+        return kind([_given(item, made, views) for item in value])
     return views.get(id(value), value) if views and kind is Parameter else value
 
 

@@ -221,12 +221,18 @@ class Store:
             return self._read(token)
 
     def _read(self, token: Saved) -> torch.Tensor:
-        value = token.value
-        unread = self._unread(value, token)
-        if value.data is not None and not value.here:
-            raise changed("a saved tensor", value.at, value.data._version)
-        if value.data is not None:
-            data = value.data
+        value, turn = token.value, self.turn
+        if value.turn != turn:
+            value.turn, value.reads = turn, 0
+        if token.turn != turn:
+            token.turn = turn
+            value.reads += 1
+        unread = value.tokens - value.reads
+        """How many other readers this pass may still have for it."""
+        data = value.data
+        if data is not None:
+            if data._version != value.at or value.exposed:
+                raise changed("a saved tensor", value.at, data._version)
         elif self.dead is not None:
             raise self.dead()
         elif value.bits is not None:
@@ -244,15 +250,6 @@ class Store:
             elif value.fresh:
                 self.drop(value)
         return found
-
-    def _unread(self, value: Value, token: Saved) -> int:
-        """How many other readers this pass may still have for it."""
-        if value.turn != self.turn:
-            value.turn, value.reads = self.turn, 0
-        if token.turn != self.turn:
-            token.turn = self.turn
-            value.reads += 1
-        return value.tokens - value.reads
 
     def computed(self, value: Value) -> torch.Tensor:
         """Computes a value again."""
@@ -274,7 +271,7 @@ class Store:
 
     def refill(self, value: Value, tensor: torch.Tensor) -> None:
         """Holds what was computed again, until it is read."""
-        self.hold(value, tensor.detach())
+        self.hold(value, tensor)
         value.fresh = True
         self._fresh.append(weakref.ref(value))
 

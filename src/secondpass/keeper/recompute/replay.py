@@ -70,7 +70,8 @@ def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torc
     ops = closure([target])
     if ops is None:
         raise KeepError(_lost(target))
-    last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
+    needs = [op.needs() for op in ops]
+    last = {needed: place for place, values in enumerate(needs) for needed in values}
     last[target] = len(ops)
     made: dict[Value, torch.Tensor] = {}
     with _Surroundings(store) as around:
@@ -91,7 +92,7 @@ def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torc
                     made[value] = tensor
                 if value is not target and keep(value):
                     store.refill(value, tensor)
-            for needed in op.needs():
+            for needed in needs[place]:
                 if last[needed] == place:
                     made.pop(needed, None)
     store.ran(ops)

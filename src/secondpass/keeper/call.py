@@ -151,11 +151,14 @@ class Call(Region):
 
     def unpack(self, token: Saved) -> torch.Tensor:
         """Given to PyTorch with every token: so the graph holds the call."""
-        assert self.store is not None
+        store = self.store
+        assert store is not None
         if watched():  # somebody's mode, around the pass: this is not for it to see
             with unseen():
-                return self._read(self.store, token)
-        return self._read(self.store, token)
+                return self._read(store, token)
+        if store.traffic.waiting:
+            self.fetch()
+        return store.read(token)
 
     def _read(self, store: Store, token: Saved) -> torch.Tensor:
         if store.traffic.waiting:

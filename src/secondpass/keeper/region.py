@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ class Region:
         alive = [tensor for tensor in (anchor() for anchor in self.anchors) if tensor is not None]
         todo = [node for node in map(node_of, alive) if node is not None]
         seen = set(todo)
-        inside = self.inside
+        inside = self._membership()
         while todo:
             node = todo.pop()
             first = True
@@ -104,6 +104,13 @@ class Region:
         end = self._end if self._end is not None else mark()
         return self.start <= number < end and (not self.below or (number, node.name()) not in self.below)
 
+    def _membership(self) -> Callable[[Node], bool]:
+        """The same as a function, for a walk that asks for every edge."""
+        start, end = self.start, self.end
+        if self.below:
+            return self.inside
+        return lambda node: start <= node._sequence_nr() < end
+
     def owns(self, node: Node, thread: int) -> bool:
         """Is this one of the nodes at which a pass of a thread enters the call?"""
         if not self.inside(node):
@@ -123,7 +130,7 @@ class Region:
             return True
 
         walk(map(node_of, alive), outside)  # between the roots and this region lie the user's own nodes
-        return walk(border, self.inside)
+        return walk(border, self._membership())
 
     def leaves(self) -> list[torch.Tensor]:
         """The leaves that passes over this call give gradients to, as far as they can be found."""

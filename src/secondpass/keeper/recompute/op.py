@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..saved.mask import Bits
 
 __all__ = [
-    "GIVEN", "MADE", "PARAMETER", "SOURCE", "Holder", "Op", "Ref", "Saved", "Slot", "Value", "bare", "copied", "lazy",
-    "view",
+    "GIVEN", "MADE", "OUTS", "PACKS", "PARAMETER", "SOURCE", "Forms", "Holder", "Op", "Ref", "Saved", "Slot", "Value",
+    "bare", "copied", "lazy", "view",
 ]  # fmt: skip
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
@@ -39,6 +39,9 @@ MADE, SOURCE, GIVEN, PARAMETER = "made", "source", "given", "parameter"
 
 
 Slot = tuple[str, int]
+OUTS: tuple[Slot, ...] = tuple(("out", number) for number in range(16))
+PACKS: tuple[Slot, ...] = tuple(("pack", number) for number in range(16))
+"""The same objects for all operations: there are many of them, and Python's garbage collector counts each."""
 
 
 class Holder(Protocol):
@@ -54,36 +57,24 @@ class Holder(Protocol):
 
 
 class Value:
-    """One state of one storage: see NOTE [ The tape ] 2."""
+    """One state of one storage: see NOTE [ The tape ] 2.
 
-    op: Op | None = None
-    """What computes it; None where it can only be held."""
-    slot: Slot = ("out", 0)
-    """Which of the operation's results: a returned tensor, an argument it wrote to, or a tensor it saved."""
-    kind = MADE
-    requires_grad = False
-    data: torch.Tensor | None = None
-    """The memory, if it is held: bare, and detached: see NOTE [ Tokens ]."""
-    at = 0
-    """The version of `data`."""
-    tokens = 0
-    """How many saved tensors lie in it."""
+    What is rare has a default in the class. There are many of them: what is asked for often lies in slots.
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "at", "counted", "data", "dense", "dtype", "fresh", "key", "kind", "nbytes", "op",
+        "reads", "requires_grad", "segment", "slot", "store", "tokens", "trusted", "turn", "version",
+    )  # fmt: skip
+
     dtype: torch.dtype
-    """Of the first of them."""
-    dense = False
-    """That one fills all of it."""
-    counted = 0
-    """The bytes it counts while it is held: nothing for parameters and arguments."""
+    """Of the first of its saved tensors."""
     written = False
     """Somebody wrote to it after it was made: what is held is not what was saved."""
     exposed = False
     """Its memory was handed out to others, who may write there without a version that tells so."""
     original: torch.Tensor | None = None
     """What lay there before that, to compute from."""
-    fresh = False
-    """What is here was computed again, and goes as it is read."""
-    turn = reads = 0
-    """The last pass that read it, and how many of its tokens that pass has read."""
     outside = False
     """A forward wrote to memory from outside: anybody else may, too."""
     leaf = 0
@@ -94,14 +85,33 @@ class Value:
     """Why it can only be held."""
     anchor = False
     """Other segments are computed from it: it stays while passes are expected."""
-
     cheap = False
     """No matrix product is needed to compute it from what is held or waits."""
-    trusted = False
-    """It was computed again once, and every bit was the same."""
 
     def __init__(self, store: Holder, key: int, version: int, nbytes: int, segment: int) -> None:
         self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
+        self.op: Op | None = None
+        """What computes it; None where it can only be held."""
+        self.slot = OUTS[0]
+        """Which of the operation's results: a returned tensor, an argument it wrote to, or a tensor it saved."""
+        self.kind = MADE
+        self.requires_grad = False
+        self.data: torch.Tensor | None = None
+        """The memory, if it is held: bare, and detached: see NOTE [ Tokens ]."""
+        self.at = 0
+        """The version of `data`."""
+        self.tokens = 0
+        """How many saved tensors lie in it."""
+        self.dense = False
+        """The first of them fills all of it."""
+        self.counted = 0
+        """The bytes it counts while it is held: nothing for parameters and arguments."""
+        self.fresh = False
+        """What is here was computed again, and goes as it is read."""
+        self.turn = self.reads = 0
+        """The last pass that read it, and how many of its tokens that pass has read."""
+        self.trusted = False
+        """It was computed again once, and every bit was the same."""
 
     @property
     def droppable(self) -> bool:
@@ -120,7 +130,8 @@ class Value:
     @property
     def here(self) -> bool:
         """Its memory is held, and nobody has written to it."""
-        return self.data is not None and self.data._version == self.at and not self.exposed
+        data = self.data
+        return data is not None and data._version == self.at and not self.exposed
 
     def __del__(self) -> None:
         if self.data is not None and self.counted:
@@ -129,20 +140,33 @@ class Value:
             self.store.held -= self.bits.nbytes
 
 
+class Forms:
+    """Shapes and strides: layers have the same ones again and again, and Python's garbage collector counts each object."""
+
+    __slots__ = ("shapes", "strides")
+
+    def __init__(self) -> None:
+        self.shapes: dict[torch.Size, torch.Size] = {}
+        self.strides: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
 class Saved:
     """What a node holds in place of a tensor it saved: see NOTE [ Tokens ]."""
 
     __slots__ = ("dtype", "lazy", "offset", "shape", "stride", "turn", "value")
 
-    def __init__(self, value: Value, tensor: torch.Tensor) -> None:
+    def __init__(self, value: Value, tensor: torch.Tensor, forms: Forms) -> None:
         self.value, self.turn = value, 0
-        self.dtype, self.shape = tensor.dtype, tensor.shape
+        shape = tensor.shape
+        self.dtype, self.shape = tensor.dtype, forms.shapes.setdefault(shape, shape)
         self.stride: tuple[int, ...] | None = None
         """None of a layout that has no strides, which is held as it is."""
         self.offset: Any = 0
         self.lazy = 0
         if tensor.layout is torch.strided:
-            self.stride, self.offset, self.lazy = tensor.stride(), tensor.storage_offset(), lazy(tensor)
+            stride = tensor.stride()
+            self.stride = forms.strides.setdefault(stride, stride)
+            self.offset, self.lazy = tensor.storage_offset(), tensor.is_conj() | tensor.is_neg() << 1
 
 
 class Ref(NamedTuple):
@@ -158,44 +182,48 @@ class Ref(NamedTuple):
 
 
 class Op:
-    """One call of a function. Most of what it may have is rare, and has a default: there are many of them."""
+    """One call of a function. What is rare has a default in the class, as of a value."""
+
+    __slots__ = (
+        "__dict__", "_needs", "args", "autocast", "func", "grad", "inputs", "leaves", "number", "order", "packs",
+        "plain", "results", "segment", "writes",
+    )  # fmt: skip
 
     kwargs: dict[str, Any] = {}  # noqa: RUF012  (never written to)
-    packs = 0
-    """How many tensors its nodes saved."""
     why: str | None = None
     """Why it cannot be run again."""
-    autocast: Autocast | None = None
     backends: tuple[bool, ...] | None = None
     """The kernels that an attention could choose from."""
     draw: Draw | None = None
     noise: Ref | None = None
     """What a dropout multiplied by."""
-    writes = False
-    """It writes to an argument."""
-    _needs: tuple[Value, ...] | None = None
     cast: Any = None
     """Of a cast: the argument that was cast."""
     origin: Slot | None = None
     """Of a cast: which result of the function it was taken for at first."""
     casts: tuple[Op, ...] = ()
     """What autocast did to its arguments, as far as its nodes saved it: see NOTE [ Casts ]."""
-    grad = False
-    """It is run again with a graph, because without one it came out differently."""
     seconds: float | tuple[torch.cuda.Event, torch.cuda.Event] = 0.0
 
     def __init__(self, func: Any, number: int, segment: int) -> None:
         self.func, self.number, self.segment = func, number, segment
+        self.order = 2 * number + 1
+        """Operations are run again in this order: casts go before the operation that they belong to."""
         self.args: list[Any] = []
         self.inputs: list[Ref] = []
-        self.leaves: list[tuple[torch.Tensor, int, bool]] = []
+        self.leaves: tuple[tuple[torch.Tensor, int, bool], ...] = ()
         """Parameters among the arguments, their versions, and whether they learned then."""
-        self.results: list[weakref.ref[Value]] = []
-
-    @property
-    def place(self) -> tuple[int, bool]:
-        """Operations are run again in this order: casts go before the operation that they belong to."""
-        return self.number, self.cast is None
+        self.results: tuple[weakref.ref[Value], ...] = ()
+        self.packs = 0
+        """How many tensors its nodes saved."""
+        self.autocast: Autocast | None = None
+        self.writes = False
+        """It writes to an argument."""
+        self.grad = False
+        """It is run again with a graph, because without one it came out differently."""
+        self._needs: tuple[Value, ...] | None = None
+        self.plain = False
+        """Nothing is special about it. Known as soon as anybody has asked what it needs."""
 
     @property
     def name(self) -> str:
@@ -223,6 +251,8 @@ class Op:
         if found is None:
             refs = self.inputs if self.noise is None else [*self.inputs, self.noise]
             found = self._needs = tuple([ref.value for ref in refs])
+            rare = (self.noise, self.draw, self.backends, self.cast)
+            self.plain = not self.writes and all(what is None for what in rare)
         return found
 
     def give_up(self, why: str) -> None:
@@ -230,7 +260,7 @@ class Op:
         self.why = why
         for value in self.made():
             value.give_up(why)
-        self.args, self.kwargs, self.inputs, self.leaves, self.noise, self._needs = [], {}, [], [], None, None
+        self.args, self.kwargs, self.inputs, self.leaves, self.noise, self._needs = [], {}, [], (), None, None
 
     def give_up_inside(self, why: str) -> None:
         """What it saved for itself can only be held."""
@@ -244,7 +274,7 @@ class Op:
         A function that reshapes its arguments may save a copy of the cast, unless that is contiguous.
         """
         size = value.nbytes // dtype.itemsize
-        known = [leaf for leaf in self.leaves if leaf[0].numel() == size]
+        known = tuple(leaf for leaf in self.leaves if leaf[0].numel() == size)
         refs = [ref for ref in self.inputs if ref.shape.numel() == size]
         if len(known) + len(refs) != 1:
             return None
@@ -255,6 +285,7 @@ class Op:
             return None
         cast = Op(torch.Tensor.to, self.number, self.segment)
         cast.leaves, cast.inputs, cast.args, cast.cast = known, refs, [given, dtype], given
+        cast.order = 2 * self.number
         return cast
 
 
@@ -284,15 +315,16 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
 
 def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:
     """The bare memory of a tensor in another form."""
-    shape, stride, offset = form.shape, form.stride, form.offset
+    stride, offset = form.stride, form.offset
     if stride is None:
         return data
     if data.dtype != form.dtype:
+        shape = form.shape
         found = torch.empty(0, dtype=form.dtype, device=data.device).set_(data.untyped_storage(), offset, shape, stride)
-    elif data.shape == shape and data.storage_offset() == offset and data.stride() == stride:
+    elif data.stride() == stride and data.shape == form.shape and data.storage_offset() == offset:
         found = data
     else:
-        found = data.as_strided(shape, stride, offset)
+        found = data.as_strided(form.shape, stride, offset)
     return _toggled(found, form.lazy) if form.lazy else found
 
 

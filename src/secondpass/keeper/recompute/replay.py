@@ -9,10 +9,14 @@ NOTE [ Running an operation again ]
 3. Parameters and held memory are checked against their versions first. What has changed raises PyTorch's error.
 4. What an operation writes to is a copy.
 5. Autocast, PyTorch's settings and random numbers are as they were in the forward, and afterwards as they are.
+6. Where no graph is built, autograd is not even asked: a view takes a quarter of the time then. It would not count what
+   is written to memory, so an operation that writes is run in the usual way.
 """
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +27,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import KeepError, RepeatError, changed
 from ..saved.graph import emptied
-from .op import GIVEN, PARAMETER, Holder, Op, Ref, Value, bare, copied, view
+from .op import GIVEN, OUTS, PARAMETER, Holder, Op, Ref, Value, bare, copied, view
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, under_autocast, under_backends
 
@@ -33,11 +37,16 @@ _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hook
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _ExcludeKeys: Any = torch._C._ExcludeDispatchKeyGuard
 _BATCHED = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("VmapMode"))  # type: ignore[arg-type]
+_below_autograd: Callable[[], Any] = getattr(torch._C, "_AutoDispatchBelowADInplaceOrView", contextlib.nullcontext)
+_NO_CASTS: dict[int, torch.Tensor] = {}
 Made = dict[tuple[str, int], torch.Tensor]
 
 
 def _present(value: Value) -> bool:
-    return value.here or value.bits is not None or value.host is not None or value.original is not None
+    data = value.data
+    if data is not None and data._version == value.at and not value.exposed:  # it is here
+        return True
+    return value.bits is not None or value.host is not None or value.original is not None
 
 
 def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -> list[Op] | None:
@@ -53,7 +62,7 @@ def closure(targets: list[Value], present: Callable[[Value], bool] = _present) -
             continue
         ops.add(op)
         todo += [needed for needed in op.needs() if not present(needed)]
-    return sorted(ops, key=lambda op: op.place)
+    return sorted(ops, key=operator.attrgetter("order"))
 
 
 def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torch.Tensor:
@@ -61,23 +70,29 @@ def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torc
     ops = closure([target])
     if ops is None:
         raise KeepError(_lost(target))
-    last = {needed: place for place, op in enumerate(ops) for needed in op.needs()}
+    needs = [op.needs() for op in ops]
+    last = {needed: place for place, values in enumerate(needs) for needed in values}
     last[target] = len(ops)
     made: dict[Value, torch.Tensor] = {}
     with _Surroundings(store) as around:
         for place, op in enumerate(ops):
-            missing = [value for value in op.made() if value is target or not _present(value)]
-            inside = any(value.slot[0] == "pack" for value in missing)
-            cast = _casts(around, op, made, target, keep) if op.casts else {}
+            missing, inside = [], False
+            for known in op.results:
+                value = known()
+                if value is not None and (value is target or not _present(value)):
+                    missing.append(value)
+                    inside |= value.slot[0] == "pack"
+            cast = _casts(around, op, made, target, keep) if op.casts else _NO_CASTS
             found = _run(around, op, made, last, place, inside, cast)
             for value in missing:
                 tensor = found[value.slot]
-                _check_size(op, value, tensor)
+                if tensor.untyped_storage().nbytes() != value.nbytes:
+                    raise _other_size(op, value, tensor)
                 if last.get(value, -1) > place:
                     made[value] = tensor
                 if value is not target and keep(value):
                     store.refill(value, tensor)
-            for needed in op.needs():
+            for needed in needs[place]:
                 if last[needed] == place:
                     made.pop(needed, None)
     store.ran(ops)
@@ -96,7 +111,8 @@ def _casts(
                 tensor = _as_given(value.data, cast.cast)
             elif tensor is None and value is not target and not _present(value) and keep(value):
                 tensor = _run(around, cast, made, {}, 0, False, {})[value.slot]
-                _check_size(cast, value, tensor)
+                if tensor.untyped_storage().nbytes() != value.nbytes:
+                    raise _other_size(cast, value, tensor)
                 around.store.refill(value, tensor)
                 around.store.ran([cast])
             if tensor is not None and value.op is cast:
@@ -133,12 +149,24 @@ class _Surroundings:
     A class, and without context managers of Python's: a pass may come here for every few operations.
     """
 
-    __slots__ = ("_autocast", "_cached", "_casting", "_grad", "_guards", "_undo", "store")
+    __slots__ = ("_autocast", "_below", "_cached", "_casting", "_grad", "_guards", "_low", "_undo", "store")
 
     def __init__(self, store: Holder) -> None:
         self.store = store
         self._autocast: Autocast | None = None
         self._casting: Autocast | None = None
+        self._below, self._low = _below_autograd(), False
+
+    def low(self, wanted: bool) -> None:
+        """From here on autograd is not asked, or it is again: see NOTE [ Running an operation again ] 6."""
+        if wanted is not self._low:
+            self._low = wanted
+            if wanted:
+                self._below.__enter__()
+            else:
+                self._below.__exit__(None, None, None)
+                if self._autocast is not None:  # PyTorch has put it back to what it was when this was entered
+                    under_autocast(self._autocast if self._casting is None else self._casting)
 
     def cast(self, state: Autocast | None) -> None:
         """From here on autocast does what it did then; with None, nothing. Most operations are as the one before."""
@@ -163,6 +191,7 @@ class _Surroundings:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.low(False)
         if self._autocast is not None:
             under_autocast(self._autocast)
             torch.set_autocast_cache_enabled(self._cached)
@@ -180,10 +209,34 @@ def _outside_of_transforms() -> Any:
     return temporarily_clear_interpreter_stack()
 
 
-def _check_size(op: Op, value: Value, tensor: torch.Tensor) -> None:
-    if tensor.untyped_storage().nbytes() != value.nbytes:
-        found = tensor.untyped_storage().nbytes()
-        raise RepeatError(f"`{op.name}` made {value.nbytes} bytes in the forward, and {found} when it was run again.")
+def _other_size(op: Op, value: Value, tensor: torch.Tensor) -> RepeatError:
+    found = tensor.untyped_storage().nbytes()
+    return RepeatError(f"`{op.name}` made {value.nbytes} bytes in the forward, and {found} when it was run again.")
+
+
+def _run_plain(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], cast: dict[int, torch.Tensor]) -> Made:
+    """Most operations: no graph is built, nothing is drawn or written to."""
+    if op.leaves or around.store.stepped:
+        _check_leaves(op, around.store)
+    around.low(True)
+    around.cast(op.autocast)
+    views = cast.copy()
+    args = [_given(value, made, views) for value in op.args]
+    if not op.kwargs:
+        return _outputs(op.func(*args))
+    return _outputs(op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()}))
+
+
+def _check_leaves(op: Op, store: Holder) -> None:
+    for leaf, version, _ in op.leaves:
+        if emptied(leaf):
+            raise KeepError("a parameter that a saved tensor is computed from is not here.")
+        if leaf._version != version or id(leaf) in store.stepped:
+            raise changed("a parameter", version, leaf._version)
+    if store.stepped:
+        for ref in op.inputs:
+            if ref.value.leaf in store.stepped:
+                raise changed("a parameter", ref.value.at, _version(ref.value))
 
 
 def _run(
@@ -195,20 +248,14 @@ def _run(
     inside: bool,
     cast: dict[int, torch.Tensor],
 ) -> Made:
-    store = around.store
-    for leaf, version, _ in op.leaves:
-        if emptied(leaf):
-            raise KeepError("a parameter that a saved tensor is computed from is not here.")
-        if leaf._version != version or id(leaf) in store.stepped:
-            raise changed("a parameter", version, leaf._version)
+    if op.plain and not inside and not op.grad:
+        return _run_plain(around, op, made, cast)
+    _check_leaves(op, around.store)
+    around.low(not (inside or op.grad or op.writes))
     bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)
-    if store.stepped:
-        for ref in op.inputs:
-            if ref.value.leaf in store.stepped:
-                raise changed("a parameter", ref.value.at, _version(ref.value))
     if op.noise is not None:
         bases[op.noise.value] = _memory(op.noise.value)
-        return {("out", 0): _dropped(op, bases)}
+        return {OUTS[0]: _dropped(op, bases)}
     if op.cast is None:  # autocast does nothing to a cast, nor to a product with noise
         around.cast(op.autocast)
     if op.draw is not None:
@@ -261,11 +308,7 @@ def _drawn(op: Op, bases: dict[Value, torch.Tensor], inside: bool) -> Made:
 
 def _called(op: Op, bases: dict[Value, torch.Tensor], inside: bool, cast: dict[int, torch.Tensor]) -> Made:
     grad = inside or op.grad
-    views: dict[int, torch.Tensor] = {} if grad else cast
-    if not grad and op.backends is None and not op.writes:
-        args = [_argument(value, bases, None, views) for value in op.args]
-        kwargs = {name: _argument(value, bases, None, views) for name, value in op.kwargs.items()} if op.kwargs else {}
-        return _outputs(op.func(*args, **kwargs))
+    views = {} if grad else cast.copy()
     learned = {id(leaf): learns for leaf, _, learns in op.leaves} if grad else None
     if grad and op.writes:
         _past_leaves(op, bases, views)
@@ -312,7 +355,7 @@ def _past_leaves(op: Op, bases: dict[Value, torch.Tensor], views: dict[int, torc
 
 def _outputs(out: Any) -> Made:
     if type(out) is torch.Tensor:
-        return {("out", 0): bare(out.detach())}
+        return {OUTS[0]: bare(out.detach() if out.requires_grad else out)}
     outs = enumerate(out if isinstance(out, (tuple, list)) else (out,))
     return {("out", number): bare(tensor.detach()) for number, tensor in outs if isinstance(tensor, torch.Tensor)}
 
@@ -351,6 +394,20 @@ def _argument(
     if type(value) is list or type(value) is tuple:
         return type(value)([_argument(item, bases, learned, views) for item in value])
     return value
+
+
+def _given(value: Any, made: dict[Value, torch.Tensor], views: dict[int, torch.Tensor]) -> Any:
+    """As `_argument`, where no graph is built."""
+    kind = type(value)
+    if kind is Ref:
+        found = views.get(id(value))
+        if found is None:
+            base = made.get(value[0])
+            found = views[id(value)] = view(_memory(value[0]) if base is None else base, value)
+        return found
+    if kind is list or kind is tuple:
+        return kind([_given(item, made, views) for item in value])
+    return views.get(id(value), value) if views and kind is Parameter else value
 
 
 def _memory(value: Value) -> torch.Tensor:

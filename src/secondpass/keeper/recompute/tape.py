@@ -39,7 +39,7 @@ from ..saved.store import Store
 from ..unseen import dispatched, unseen
 from .compiled import step_out
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied, lazy
+from .op import GIVEN, MADE, OUTS, PACKS, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, top_hooks
 
@@ -115,12 +115,14 @@ class Tape(TorchFunctionMode):
 
     def __init__(self, store: Store, listener: Listener, script: Script | None) -> None:
         super().__init__()
-        self._store, self._listener = store, listener
+        self._store, self._listener, self._forms = store, listener, store.forms
         self._script: Script | None = None
         self._passing: Sequence[Any] = ()
         """Of a plan: the functions that are not written down, None for those that are."""
         self._take(script)
-        self._hooks = (self._pack, listener.unpack)  # until `close`: it leads back here
+        self._hooks = (self._packed_as, listener.unpack)  # until `close`: they lead back here
+        self._hooks_unseen = (self._pack, listener.unpack)
+        """The same where modes of others are at work."""
         self._values: dict[int, Value] = {}
         self._weak: list[Any] = []
         self._op: Op | None = None
@@ -217,9 +219,13 @@ class Tape(TorchFunctionMode):
         before, self._op, self._step = self._op, op, step
         timer = _Timer(self._store.on_gpu) if step is None else None
         if ours:
-            _push(*self._hooks)
+            pack, unpack = self._hooks_unseen if self._beneath or self._dispatched else self._hooks
+            _push(pack, unpack)
         try:
             out = self._call(op.func, args, kwargs)
+        except BaseException:
+            self._store.done(op)
+            raise
         finally:
             if ours:
                 _pop()
@@ -261,9 +267,8 @@ class Tape(TorchFunctionMode):
         taken = op.args
         for value in args:
             kind = type(value)
-            if kind is Parameter:
-                op.leaves.append((value, value._version, value.requires_grad))
-                taken.append(value)
+            if kind is torch.Tensor:
+                taken.append(self._tensor(op, value, given))
             elif kind in _PLAIN:
                 taken.append(value)
             else:
@@ -271,24 +276,30 @@ class Tape(TorchFunctionMode):
         if kwargs:
             op.kwargs = {name: self._argument(op, value, given) for name, value in kwargs.items()}
 
+    def _tensor(self, op: Op, tensor: torch.Tensor, given: list[tuple[torch.Tensor, Value]]) -> Ref | None:
+        if given:
+            for place, (known, _) in enumerate(given):
+                if known is tensor:  # functions ask whether two arguments are one
+                    return op.inputs[place]
+        found = self.value_of(tensor)
+        given.append((tensor, found))
+        try:
+            shape, stride, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+        except RuntimeError:
+            op.why = "it was given a tensor without strides"
+            return None
+        forms, lazily = self._forms, tensor.is_conj() | tensor.is_neg() << 1
+        shape, stride = forms.shapes.setdefault(shape, shape), forms.strides.setdefault(stride, stride)
+        ref = _tuple(Ref, (found, tensor.dtype, shape, stride, offset, lazily, tensor.requires_grad))
+        op.inputs.append(ref)
+        return ref  # type: ignore[no-any-return]
+
     def _argument(self, op: Op, value: Any, given: list[tuple[torch.Tensor, Value]]) -> Any:
         kind = type(value)
         if kind is torch.Tensor:
-            for place, (known, _) in enumerate(given):
-                if known is value:  # functions ask whether two arguments are one
-                    return op.inputs[place]
-            found = self.value_of(value)
-            given.append((value, found))
-            try:
-                form = (found, value.dtype, value.shape, value.stride(), value.storage_offset(), lazy(value))
-            except RuntimeError:
-                op.why = "it was given a tensor without strides"
-                return None
-            ref = _tuple(Ref, (*form, value.requires_grad))
-            op.inputs.append(ref)
-            return ref
+            return self._tensor(op, value, given)
         if kind is Parameter:
-            op.leaves.append((value, value._version, value.requires_grad))
+            op.leaves += ((value, value._version, value.requires_grad),)
             return value
         if kind in _PLAIN:
             return value
@@ -368,17 +379,18 @@ class Tape(TorchFunctionMode):
         return found
 
     def _pack(self, tensor: torch.Tensor) -> Saved:
-        """A node saves a tensor."""
-        if self._beneath or self._dispatched:
-            with unseen():
-                return self._packed_as(tensor)
-        return self._packed_as(tensor)
+        """A node saves a tensor, and somebody's mode shall not see what becomes of it."""
+        with unseen():
+            return self._packed_as(tensor)
 
     def _packed_as(self, tensor: torch.Tensor) -> Saved:
         op, step = self._op, self._step
         assert op is not None
         number, op.packs = op.packs, op.packs + 1
-        key, _ = storage_of(tensor)
+        try:
+            key = tensor.untyped_storage()._cdata if type(tensor) is torch.Tensor else storage_of(tensor)[0]
+        except (RuntimeError, NotImplementedError):
+            key = 0
         value = self._values.get(key)
         if key == 0:
             value = self._opaque()
@@ -388,8 +400,8 @@ class Tape(TorchFunctionMode):
                 value = self.value_of(tensor)
             else:
                 value = self._new(key, tensor.untyped_storage(), tensor._version)
-                value.op, value.slot, value.requires_grad = op, ("pack", number), tensor.requires_grad
-                op.results.append(weakref.ref(value))
+                value.op, value.slot, value.requires_grad = op, _slot(PACKS, number), tensor.requires_grad
+                op.results += (weakref.ref(value),)
         self._packed.add(id(value))
         action = step.packs[number] if step is not None and number < len(step.packs) else None
         return self._store.save(value, tensor, op, number, action)
@@ -442,11 +454,14 @@ class Tape(TorchFunctionMode):
             else:
                 if step is not None:
                     op.grad = step.grad
-                    if step.trusted or step.solid:
-                        for result in op.made():
-                            result.trusted = result.slot in step.trusted
-                            if result.slot in step.solid:
-                                result.give_up(f"`{op.name}` did not give the same result again")
+                    trusted, solid = step.trusted, step.solid
+                    if trusted or solid:
+                        for known_result in op.results:
+                            result = known_result()
+                            if result is not None:
+                                result.trusted = result.slot in trusted
+                                if result.slot in solid:
+                                    result.give_up(f"`{op.name}` did not give the same result again")
                 if op.autocast is not None:
                     self._find_casts(op, known)
                 if known.statistics:
@@ -464,7 +479,7 @@ class Tape(TorchFunctionMode):
         new = self._values.get(old.key)
         if new is None or new.version != tensor._version:
             new = self._new(old.key, tensor.untyped_storage(), tensor._version)
-            op.results.append(weakref.ref(new))
+            op.results += (weakref.ref(new),)
         new.op, new.slot, new.requires_grad = op, ("arg", number), tensor.requires_grad
         old.written = op.writes = True
         if old.kind is not MADE:
@@ -481,12 +496,12 @@ class Tape(TorchFunctionMode):
         value = self._values.get(key)
         if value is not None and value.version == version:
             if value.op is op and value.slot[0] == "pack":
-                value.slot = ("out", number)
+                value.slot = _slot(OUTS, number)
                 value.requires_grad |= tensor.requires_grad
             return
         value = self._new(key, storage, version)
-        value.op, value.slot, value.requires_grad = op, ("out", number), tensor.requires_grad
-        op.results.append(weakref.ref(value))
+        value.op, value.slot, value.requires_grad = op, _slot(OUTS, number), tensor.requires_grad
+        op.results += (weakref.ref(value),)
 
     def _objection(self, op: Op, known: Traits, grad: bool) -> str | None:
         """See NOTE [ What may be run again ] and NOTE [ The tape ] 7."""
@@ -514,7 +529,7 @@ class Tape(TorchFunctionMode):
         (value,), data = found, found[0].data
         value.op, value.kind, value.why = None, SOURCE, "noise"
         op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), 0, False)
-        op.results = [result for result in op.results if result() is not value]
+        op.results = tuple(result for result in op.results if result() is not value)
         return None
 
     @staticmethod
@@ -523,14 +538,14 @@ class Tape(TorchFunctionMode):
         if op.noise is not None or not known.saves_arguments:
             return
         for value in list(op.made()):
-            if value.slot[0] == "pack" and value.data is not None:
-                cast = op.cast_to(value, value.data.dtype, known.reshapes)
+            if value.slot[0] == "pack" and value.tokens:
+                cast = op.cast_to(value, value.dtype, known.reshapes)
                 if cast is not None:
                     cast.origin = value.slot
                     value.op, value.slot = cast, ("out", 0)
-                    cast.results.append(weakref.ref(value))
+                    cast.results += (weakref.ref(value),)
                     op.casts += (cast,)
-                    op.results = [result for result in op.results if result() is not value]
+                    op.results = tuple(result for result in op.results if result() is not value)
 
     def close(self) -> None:
         """The forward is over. Addresses mean nothing from here on, even if another thread's stack still has this mode."""
@@ -540,7 +555,11 @@ class Tape(TorchFunctionMode):
             torch.UntypedStorage._free_weak_ref(weak)  # type: ignore[no-untyped-call]
         self._weak.clear()
         self.ops.clear()
-        del self._hooks
+        del self._hooks, self._hooks_unseen
+
+
+def _slot(known: tuple[Slot, ...], number: int) -> Slot:
+    return known[number] if number < len(known) else (known[0][0], number)
 
 
 def _learns(base: Any) -> bool:

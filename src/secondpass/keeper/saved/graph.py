@@ -52,11 +52,7 @@ def walk(starts: Iterable[Node | None], inside: Callable[[Node], bool] | None = 
 
 def slots(node: Node) -> Iterator[tuple[str, int | None, Any]]:
     """The places in which a node saves tensors: name, position in a list, and PyTorch's handle."""
-    kind = type(node)
-    names = _slot_names.get(kind)
-    if names is None:
-        names = _slot_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))
-    for name in names:
+    for name in _names(type(node)):
         try:
             raw = getattr(node, name)
         except RuntimeError:  # a freed node, or a custom Function that saved nothing
@@ -65,6 +61,13 @@ def slots(node: Node) -> Iterator[tuple[str, int | None, Any]]:
             yield from ((name, place, handle) for place, handle in enumerate(raw))
         elif raw is not None:
             yield name, None, raw
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    names = _slot_names.get(kind)
+    if names is None:
+        names = _slot_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))
+    return names
 
 
 def hooked(handle: Any) -> bool:
@@ -111,8 +114,10 @@ def free(nodes: Iterable[Node], error: Callable[[], Exception] | None = None) ->
     """What PyTorch does to the nodes of a pass without retain_graph. A later pass is told the error."""
     unpack = _raise_freed if error is None else _Raise(error)
     for node in nodes:
-        for _, _, handle in slots(node):
-            release(handle, _nothing, unpack)
+        if _names(type(node)):
+            for _, _, handle in slots(node):
+                if not hooked(handle):  # PyTorch would refuse it, which takes ten times as long as to ask
+                    release(handle, _nothing, unpack)
 
 
 def _nothing(_: torch.Tensor) -> None:

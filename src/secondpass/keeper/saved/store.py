@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import changed
-from ..recompute.op import GIVEN, PARAMETER, Op, Saved, Value, bare, view
+from ..recompute.op import GIVEN, PARAMETER, Forms, Op, Saved, Value, bare, view
 from ..recompute.replay import compute
 from ..recompute.state import Settings
 from .graph import storage_of
@@ -38,6 +38,7 @@ class Store:
     def __init__(self, given: set[int], buffers: list[torch.Tensor], on_gpu: bool) -> None:
         self.settings = Settings(on_gpu)
         self.on_gpu = on_gpu
+        self.forms = Forms()
         self.held = self.most = 0
         """Bytes on the device, now and at most."""
         self.tokens = 0
@@ -65,7 +66,7 @@ class Store:
         self._given, self._buffers = given, buffers
         self._values: list[weakref.ref[Value]] = []
         self._fresh: list[weakref.ref[Value]] = []
-        self._todo: list[tuple[Value, str]] = []
+        self._todo: list[tuple[Value, str, torch.Tensor | None]] = []
         self._leaving: list[weakref.ref[Value]] = []
         """What goes to the host when its segment is over."""
         self.lock = threading.RLock()
@@ -90,13 +91,15 @@ class Store:
         elif (op.number, number) in self.anchors:
             value.anchor = True
         action = action or self.action
-        gone = action is DROP or action is CHEAP
+        late = None
         if value.data is None and value.bits is None and value.host is None:
-            if not gone or value.op is None or value.op is op:
+            if (action is not DROP and action is not CHEAP) or value.op is None:
                 self.hold(value, tensor.detach())
+            elif value.op is op:
+                late = tensor  # once the operation is over, it is known whether it must be held
         if action is not None and action is not HOLD:
-            self._todo.append((value, action))
-        return Saved(value, tensor)
+            self._todo.append((value, action, late))
+        return Saved(value, tensor, self.forms)
 
     def _enter(self, value: Value) -> None:
         if value.kind is GIVEN and self._buffers:
@@ -106,13 +109,15 @@ class Store:
             if value.kind is GIVEN and value.why is None:
                 value.why = "keep did not see how it was made"
             value.counted = value.nbytes
-            self.largest = max(self.largest, value.nbytes)
+            if value.nbytes > self.largest:
+                self.largest = value.nbytes
         self._values.append(weakref.ref(value))
 
     def hold(self, value: Value, tensor: torch.Tensor) -> None:
         value.data, value.at = bare(tensor), tensor._version
         self.held += value.counted
-        self.most = max(self.most, self.held)
+        if self.held > self.most:
+            self.most = self.held
 
     def hold_source(self, value: Value, tensor: torch.Tensor) -> None:
         """Operations need it, and it cannot be computed."""
@@ -123,8 +128,15 @@ class Store:
 
     def done(self, op: Op) -> None:
         """An operation is over: does what is to be done with what its nodes saved."""
-        for value, action in self._todo:
-            if action is BITS:
+        if not self._todo:
+            return
+        for value, action, late in self._todo:
+            if late is not None:
+                value.cheap = action is CHEAP
+                if not value.droppable and value.data is None:
+                    self.hold(value, late.detach())
+                    value.at = value.version
+            elif action is BITS:
                 self.to_bits(value)
             elif action is HOST:
                 self._leaving.append(weakref.ref(value))
@@ -189,8 +201,10 @@ class Store:
             self.dead = error
             for value in self.values():
                 if value.counted or value.kind not in (PARAMETER, GIVEN):  # also what keep did not see being made
-                    self.drop(value)
-                    value.host = None
+                    if value.data is not None:
+                        self.drop(value)
+                    if value.host is not None:
+                        value.host = None
                     if value.bits is not None:
                         self.held -= value.bits.nbytes
                         value.bits = None
@@ -207,12 +221,18 @@ class Store:
             return self._read(token)
 
     def _read(self, token: Saved) -> torch.Tensor:
-        value = token.value
-        unread = self._unread(value, token)
-        if value.data is not None and not value.here:
-            raise changed("a saved tensor", value.at, value.data._version)
-        if value.data is not None:
-            data = value.data
+        value, turn = token.value, self.turn
+        if value.turn != turn:
+            value.turn, value.reads = turn, 0
+        if token.turn != turn:
+            token.turn = turn
+            value.reads += 1
+        unread = value.tokens - value.reads
+        """How many other readers this pass may still have for it."""
+        data = value.data
+        if data is not None:
+            if data._version != value.at or value.exposed:
+                raise changed("a saved tensor", value.at, data._version)
         elif self.dead is not None:
             raise self.dead()
         elif value.bits is not None:
@@ -230,15 +250,6 @@ class Store:
             elif value.fresh:
                 self.drop(value)
         return found
-
-    def _unread(self, value: Value, token: Saved) -> int:
-        """How many other readers this pass may still have for it."""
-        if value.turn != self.turn:
-            value.turn, value.reads = self.turn, 0
-        if token.turn != self.turn:
-            token.turn = self.turn
-            value.reads += 1
-        return value.tokens - value.reads
 
     def computed(self, value: Value) -> torch.Tensor:
         """Computes a value again."""
@@ -260,7 +271,7 @@ class Store:
 
     def refill(self, value: Value, tensor: torch.Tensor) -> None:
         """Holds what was computed again, until it is read."""
-        self.hold(value, tensor.detach())
+        self.hold(value, tensor)
         value.fresh = True
         self._fresh.append(weakref.ref(value))
 

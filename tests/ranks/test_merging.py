@@ -203,3 +203,10 @@ def test_runs_of_different_launchers_do_not_meet(monkeypatch):
     assert run_folder() != one
     monkeypatch.setattr(os, "getppid", lambda: 1)
     assert run_folder().name.split("-")[2] == "1"
+
+
+@pytest.mark.parametrize(("line", "branches"), [("train.py:8", True), ("train.py:9", False)])
+def test_who_is_still_in_the_pass_that_was_left_open_took_another_branch(line: str, branches: bool) -> None:
+    left = Finding("SP504", "unfinished-reduction", "error", "", failed=Place("train.py", 7), used=Place("train.py", 8))
+    one = merge({0: left}, [line])
+    assert [r.target for r in one.remedies] == (["", "find_unused_parameters"] if branches else [])

@@ -16,6 +16,7 @@ The name of the cause is the name of the file. Nothing here imports torch.
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -131,14 +132,15 @@ def diagnose(trace: Trace) -> tuple[Finding, ...]:
     return tuple(sorted(known, key=lambda f: f.severity != "error"))
 
 
-def merged(findings: dict[int, Finding]) -> Finding | None:
+def merged(findings: dict[int, Finding], waiting: Sequence[str] = ()) -> Finding | None:
     """One finding for those that several ranks have at one place; None where together they say that nothing is wrong.
 
-    A cause whose findings say more together has a `merge` of its own.
+    A cause whose findings say more together, or with the lines (`file:line`) that other ranks wait in, has a `merge` of its
+    own.
     """
     cause = _all().get(next(iter(findings.values())).cause)
     merge = getattr(cause.module, "merge", None) if cause is not None else None
-    found: Finding | None = merge(findings) if merge is not None else findings[min(findings)]
+    found: Finding | None = merge(findings, waiting) if merge is not None else findings[min(findings)]
     return found
 
 

@@ -74,6 +74,7 @@ never trained.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..record import Carrier, Failure, Finding, Forward, Parallel, Pass, Remedy, Trace
@@ -109,15 +110,19 @@ _SEARCH = remedy(
 )
 
 
-def merge(findings: dict[int, Finding]) -> Finding:
-    """Ranks that wait for different parameters have taken different branches."""
+def merge(findings: dict[int, Finding], waiting: Sequence[str] = ()) -> Finding:
+    """Ranks that wait for different parameters have taken different branches; and so has one that has not got through the pass
+    that these have left open: it waits for their part in what it has used."""
     first = findings[min(findings)]
-    waiting = {rank: tuple(f.facts.get("waiting") or ()) for rank, f in sorted(findings.items())}
-    if len(set(waiting.values())) == 1:
+    left = {rank: tuple(f.facts.get("waiting") or ()) for rank, f in sorted(findings.items())}
+    if first.used is not None and f"{first.used.file}:{first.used.line}" in waiting:
+        text = "the ranks took different branches: others are still in that pass, with what these have not used"
+    elif len(set(left.values())) > 1:
+        each = "; ".join(f"rank {rank} for {listed(list(names))}" for rank, names in list(left.items())[:_SHOWN])
+        text = f"the ranks took different branches: each waits for other parameters, {each}"
+    else:
         return first
-    each = "; ".join(f"rank {rank} for {listed(list(names))}" for rank, names in list(waiting.items())[:_SHOWN])
-    text = f"the ranks took different branches: each waits for other parameters, {each}"
-    evidence = (*first.evidence, {"what": "waiting", "text": text, "waiting": waiting})
+    evidence = (*first.evidence, {"what": "waiting", "text": text, "waiting": left})
     return replace(first, evidence=evidence, remedies=(_SAME_BRANCH, _SEARCH))
 
 
@@ -194,7 +199,7 @@ def _had_before(trace: Trace, index: int, waiting: tuple[int, ...], last: Pass |
 def _in_a_branch(trace: Trace, parts: list[str]) -> bool:
     """Whether the program reads one of some modules in a branch, or goes through a list of them and passes over some: then
     another iteration may use what this one did not."""
-    attributes = {part.partition(".")[0] for part in parts}
+    attributes = {name for part in parts for name in part.split(".") if not name.isdigit()}
     for _, source in sources_of(trace):
         for node in ast.walk(source.tree):
             if isinstance(node, ast.If | ast.IfExp | ast.Match) and _reads(node, attributes):

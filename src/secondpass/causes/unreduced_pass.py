@@ -74,6 +74,7 @@ sends all gradients twice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -99,7 +100,7 @@ def diagnose(trace: Trace) -> list[Finding]:
     return [_explain(a, failure) for a in alone(trace)]
 
 
-def merge(findings: dict[int, Finding]) -> Finding | None:
+def merge(findings: dict[int, Finding], waiting: Sequence[str] = ()) -> Finding | None:
     """What the ranks say together refutes it where their steps have made the same of the parameters."""
     told = [f.facts.get("digests") or {} for f in findings.values()]
     common = set.intersection(*(set(t) for t in told)) if len(told) > 1 else set()

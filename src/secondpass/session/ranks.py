@@ -201,11 +201,11 @@ class Ranks:
         found = []
         still = None
         for key, by_rank in groups.items():
-            one = merged(by_rank)
+            if still is None and any(f.severity == "error" for f in by_rank.values()):
+                still = list(self._elsewhere(entries, {k for g in groups.values() for k in g}))
+            one = merged(by_rank, [str(other["at"]) for other in still or () if other["at"]])
             if one is None:
                 continue
-            if one.severity == "error" and still is None:
-                still = list(self._elsewhere(entries, {k for g in groups.values() for k in g}))
             ranks = sorted(by_rank)
             where = (
                 f"on all {self.world} ranks"
@@ -226,6 +226,7 @@ class Ranks:
         for entry in entries:
             if entry["rank"] in have:
                 continue
+            at = ""
             if entry["state"] in ("failed", "failing"):
                 text = f"rank {entry['rank']} failed as well: {entry['error']}"
             elif entry["state"] == "running" and not _alive(entry):
@@ -236,7 +237,8 @@ class Ranks:
                 text = f"rank {entry['rank']} has not failed{f': it {stuck} in {at}' if at else ''}"
             else:
                 continue
-            yield {"what": "rank", "text": text, "rank": entry["rank"], "state": entry["state"]}
+            line = at.partition(" ")[0]
+            yield {"what": "rank", "text": text, "rank": entry["rank"], "state": entry["state"], "at": line}
 
     def _ask(self, entry: dict[str, Any]) -> str:
         """The innermost line of the user's that another rank is in."""

@@ -430,7 +430,9 @@ class _Look:
             return
         held = Held(trail, count, tuple(s.number for s in inside), self.function, single=all(s.single for s in inside))
         held.hooks = 1 if self.hooked else None
-        held.within = any(_is_in_record(s.trail.ways[len(trail.ways) :]) for s in inside)
+        # What an object in it holds may go by a name of its own.
+        below = (s.trail.ways for s in inside if s.trail.ways[: len(trail.ways)] == trail.ways != s.trail.ways)
+        held.within = any(_is_in_record(ways[len(trail.ways) :]) for ways in below)
         # What one more tensor costs is measured now and then only: it takes a walk.
         graph = (
             walk([self.last], min(_WALK, touchable() // 4))

@@ -343,7 +343,11 @@ class Meeting:
 
     @cached_property
     def again(self) -> bool | None:
-        """Whether the statement that built the entry has run again since; None where that is not known."""
+        """Whether the statement that built the entry has run again since; None where that is not known, or where it lies in a
+        function that was called again from elsewhere only."""
+        like = [n.stack for n in self.new if n.place == self.entry.place and n.stack]
+        if like and self.entry.stack and self.entry.stack not in like:
+            return None
         if self.entry.again is not None:
             # Where it was built behind the pass of its own iteration, its turn has not come yet.
             return self.entry.again > 0 or (None if self.is_new_in_call(self.entry) else False)

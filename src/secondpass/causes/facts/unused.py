@@ -16,13 +16,14 @@ side is its business: see `Trace.libraries`.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...record import Binding, Loop, Node, Owner, Place, Trace
 from ...source import assigned, cut_of, heads, is_number, names_in, root_of
 from .cut import Search
 from .cutoff import cut_in_source
-from .executed import Call, Run, ran, recorded
+from .executed import Call, Run, calls_in, ran, recorded
 from .lines import sources_of
 from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
@@ -69,6 +70,8 @@ class Branches:
         places = set(_passed(trace, owner) or [p.place for p in trace.passes if p.place and p.kind == "backward"])
         self._made_by: dict[int, set[int]] = {}
         self.passes = [r for r in self.runs if r.place in places and root_of(r.node) is not None]
+        self.passes = self.passes or list(_handed_back(trace, self.runs, places))
+        """The statements that say what the passes start from."""
 
     def cut_off(self, module: str) -> CutOff | None:
         """Rule 1."""
@@ -78,7 +81,7 @@ class Branches:
             return CutOff(kind, place) if place is not None else None
         found: dict[CutOff, bool] = {}
         for one in self._last_passes():
-            root = root_of(one.node)
+            root = _root(one)
             for expr, at, picks in self.search.flow(root, one) if root is not None else ():
                 if self._is_run(expr, at, module) and (place := self.search.off(at)) is not None:
                     return CutOff("no_grad", place)
@@ -282,7 +285,7 @@ class Branches:
         :param inside: `end` is the first statement of a function that was given the value
         """
         for one in self.passes:
-            root = root_of(one.node) if one.position > end.position else None
+            root = _root(one) if one.position > end.position else None
             if root is None:
                 continue
             made = {id(r) for r in self.search.behind(root, one)}
@@ -405,6 +408,19 @@ def _never_read_parameters(call: Call) -> list[str]:
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     return [n for n in names if n not in read and not n.startswith("_")] if "locals" not in read else []
+
+
+def _root(one: Run) -> ast.expr | None:
+    """What a pass starts from: the root in its statement, or what a function has handed to the framework that makes it."""
+    return one.node.value if isinstance(one.node, ast.Return) else root_of(one.node)
+
+
+def _handed_back(trace: Trace, runs: list[Run], places: set[Place]) -> Iterator[Run]:
+    """Where a framework makes the passes: the returns of the functions of the user's that it called last before each."""
+    outermost = [c for c in calls_in(runs) if c.ended > c.began and (c.caller is None or c.caller.place in places)]
+    for number in sorted(p.number for p in trace.passes if p.place in places and p.number is not None):
+        before = [back for c in outermost if c.ended <= number and (back := c.returned()) is not None]
+        yield from before[-1:]
 
 
 def _passed(trace: Trace, owner: Owner) -> list[Place]:

@@ -32,4 +32,7 @@ def arguments(call: cst.Call, parameters: list[str]) -> dict[str, cst.BaseExpres
 
 def parameters_of(scope: cst.CSTNode) -> list[str]:
     """The names of a function's parameters."""
-    return [p.name.value for p in scope.params.params] if isinstance(scope, cst.FunctionDef) else []
+    if not isinstance(scope, cst.FunctionDef):
+        return []
+    given = scope.params
+    return [p.name.value for p in (*given.posonly_params, *given.params, *given.kwonly_params)]

@@ -50,5 +50,9 @@ class Outcome:
 def _unreadable(name: str, source: Source) -> Finding:
     problem = source.problem[:1].upper() + source.problem[1:]
     return Finding(
-        UNREADABLE, "unreadable", "error", f"{problem}. Nothing in this file was checked.", Place(name, source.line)
+        UNREADABLE,
+        "unreadable",
+        "error",
+        f"{problem}. Nothing in this {'file' if source.tree is None else 'cell'} was checked.",
+        Place(name, source.line),
     )

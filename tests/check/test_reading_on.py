@@ -11,6 +11,7 @@ import pytest
 from secondpass.check import Settings, read
 from secondpass.check.interpreter.machine import Machine
 
+from .test_frameworks import found
 from .test_interpreter import codes
 
 GUARDED = """
@@ -769,3 +770,42 @@ def test_what_a_pass_began_at_has_history(tmp_path: Path, kept: str, found: list
     print(total, kept)
     """
     assert codes(tmp_path, body, "import torch\n") == found
+
+
+EVERY = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+    net = torch.nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(9000, 4)), batch_size=3)
+    kept = []
+    for turn, {each}:
+        loss = net(torch.randn(8, 4)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if {due}:
+            {keep}
+"""
+
+
+@pytest.mark.parametrize("each", ["x in enumerate(range(2000))", "(x,) in enumerate(loader)"])
+@pytest.mark.parametrize("due", ["turn % 10 == 0", "turn % 100 == 0", "(turn + 1) % 25 == 0", "turn % 7 == 6"])
+def test_what_is_kept_at_long_intervals_grows(tmp_path: Path, each: str, due: str) -> None:
+    assert found(tmp_path, EVERY.format(each=each, due=due, keep="kept.append(loss)")) == [
+        ("SP401", "kept.append(loss)")
+    ]
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "kept.append(loss.item())",
+        "kept = [loss]",
+        "kept = [*kept[-3:], loss]",
+        "kept.append(loss)\n        if turn % 40 == 39:\n            print(torch.stack(kept).mean())\n            kept = []",
+        "kept.append(loss)\n            if len(kept) > 9:\n                kept.clear()",
+    ],
+)
+def test_what_is_kept_at_long_intervals_and_let_go(tmp_path: Path, keep: str) -> None:
+    assert found(tmp_path, EVERY.format(each="x in enumerate(range(2000))", due="turn % 10 == 0", keep=keep)) == []

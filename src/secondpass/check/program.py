@@ -137,9 +137,14 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
             # What a network that is not read has saved is not known.
             and not (f.code == "SP110" and (f.failed in failed or f.built in made.unread))
             and not (f.code == "SP402" and f.failed in m.engine.needed)
-            and not (f.severity != "error" and (may_change(m, f) or (f.failed and _site(f.failed) in m.late)))
+            and not (f.severity != "error" and (may_change(m, f) or _is_late(m, f)))
         )
     return made
+
+
+def _is_late(m: Machine, finding: Finding) -> bool:
+    """Whether a finding rests on turns before which others were left out."""
+    return finding.code != "SP401" and finding.failed is not None and _site(finding.failed) in m.late
 
 
 def read_program(project: Project, start: Start, budget: Budget) -> Outcome:

@@ -257,6 +257,7 @@ def at_least(m: Machine, turns: int) -> None:
 def gathers(m: Machine, depth: int) -> None:
     """History is put into something that was there before all loops but so many: whether it grows shows at passes, so the
     loop around them goes on as well."""
+    m.gathered += 1
     for _, loop in zip(range(m.short - depth), open_loops(m), strict=False):
         loop.want = max(loop.want, 8 * loop.period)
         if len(m.engine.passes) > loop.passes:

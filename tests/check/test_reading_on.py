@@ -809,3 +809,95 @@ def test_what_is_kept_at_long_intervals_grows(tmp_path: Path, each: str, due: st
 )
 def test_what_is_kept_at_long_intervals_and_let_go(tmp_path: Path, keep: str) -> None:
     assert found(tmp_path, EVERY.format(each="x in enumerate(range(2000))", due="turn % 10 == 0", keep=keep)) == []
+
+
+WRITTEN = """
+    import torch
+    net = torch.nn.Linear(2, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(100):
+        out = torch.zeros(8, 2{gathers})
+        {moved}
+        for i, x in enumerate(torch.rand(8, 2)):
+            {under}:
+                out[i, 0] = net(x)[0]
+        loss = ((out - 1) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gathers", "moved", "under", "codes"),
+    [
+        (", requires_grad=True", "out = out.cuda()", "if 1", []),  # a copy takes what is written, and its history
+        (", requires_grad=True", "out = out.to(torch.device('cuda'))", "if 1", []),
+        (", requires_grad=True", "", "if 1", []),  # PyTorch refuses, which is another error
+        ("", "out = out.cuda()", "if 1", []),
+        (", requires_grad=True", "", "with torch.no_grad()", ["SP406"]),
+    ],
+)
+def test_what_is_written_into_a_leaf_that_gathers_gradients(
+    tmp_path: Path, gathers: str, moved: str, under: str, codes: list[str]
+) -> None:
+    program = WRITTEN.format(gathers=gathers, moved=moved, under=under)
+    assert [code for code, _ in found(tmp_path, program)] == codes
+
+
+SAMPLER = """
+    import torch
+
+    def fit(x, scale):
+        return ((x * scale) ** 2).sum(){second}
+
+    net, scale, x = torch.nn.Linear(2, 2), torch.tensor(2.0), torch.rand(8, 2)
+    for step in range(5):
+        x.requires_grad_()
+        slope = torch.autograd.grad(fit(x, scale){first}, x)[0]
+        x = (x - 0.1 * slope){taken}
+        {again}
+        slope = torch.autograd.grad({root}, x)[0]
+        x = (x - 0.1 * slope).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "first", "taken", "again", "root", "codes"),
+    [
+        # The second output has no history; what is asked for was made after the gradient, which cannot depend on it.
+        (", scale", "[0]", ".detach()", "x.requires_grad_()", "fit(x, scale)", {"SP301"}),
+        ("", "", ".detach()", "x.requires_grad_()", "fit(x, scale)", set()),
+        ("", "", ".detach()", "x.requires_grad_()", "slope.sum()", {"SP301"}),
+        # A gradient that is differentiated by what it was computed with.
+        ("", "", "", "x = x.detach().requires_grad_(); slope = torch.autograd.grad(fit(x, scale), x)[0]", "slope.sum()", {"SP109"}),
+    ],
+)  # fmt: skip
+def test_a_gradient_is_differentiated_only_by_what_it_was_computed_with(
+    tmp_path: Path, second: str, first: str, taken: str, again: str, root: str, codes: set[str]
+) -> None:
+    program = SAMPLER.format(second=second, first=first, taken=taken, again=again, root=root)
+    assert {code for code, _ in found(tmp_path, program)} == codes
+
+
+TRANSPORT = """
+    import torch
+
+    def transport(score, y, turns=13):
+        x = {begun}.requires_grad_()
+        optimizer = torch.optim.Adam([x], lr=0.1)
+        for _ in range(turns):
+            optimizer.zero_grad()
+            loss = (torch.norm(x - y, dim=1) - score(x).view(-1)).mean()
+            loss.backward(retain_graph=True)
+            optimizer.step()
+        return x.detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begun", "codes"),
+    [("y.clone().detach()", []), ("y.detach().clone()", []), ("torch.zeros(8, 4)", ["SP402"])],
+)
+def test_an_argument_that_is_detached_may_have_a_graph(tmp_path: Path, begun: str, codes: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, TRANSPORT.format(begun=begun))] == codes

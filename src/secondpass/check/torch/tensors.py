@@ -275,6 +275,12 @@ def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> 
     return Tensor(needs, node)
 
 
+def _refused(m: Machine) -> None:
+    """PyTorch refuses to change a leaf that gathers gradients while it records. Where a program goes on all the same, it is
+    none (`to` or `cuda` has made a copy of it), and has the history of what is written."""
+    m.engine.doubtful = True
+
+
 def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor:
     """`tensor.name_(...)` and `tensor op= ...`"""
     if tensor.grad_of is not None:
@@ -291,7 +297,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     flatten(m, [tensor, *args], values, 0)
     needs, _, _ = edges(values)
     if tensor.leaf is not None and tensor.needs and records:
-        # PyTorch refuses to change a leaf that gathers gradients while it records.
+        _refused(m)
         m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
@@ -366,6 +372,8 @@ def put(m: Machine, tensor: Tensor, value: Any, node: ast.AST | None) -> None:
     view.base = tensor.base or tensor
     source = value if isinstance(value, (Tensor, Unknown)) else Tensor(False)
     if tensor.leaf is not None and tensor.needs:
+        if m.grad is not False:
+            _refused(m)
         m.engine.write(tensor, target, "[...] =", m.place())
         return
     operate_in_place(m, "copy_", view, [source], target)

@@ -835,7 +835,7 @@ WRITTEN = """
         (", requires_grad=True", "out = out.to(torch.device('cuda'))", "if 1", []),
         (", requires_grad=True", "", "if 1", []),  # PyTorch refuses, which is another error
         ("", "out = out.cuda()", "if 1", []),
-        (", requires_grad=True", "", "with torch.no_grad()", ["SP406"]),
+        (", requires_grad=True", "", "with torch.no_grad()", ["SP301"]),
     ],
 )
 def test_what_is_written_into_a_leaf_that_gathers_gradients(
@@ -901,3 +901,74 @@ TRANSPORT = """
 )
 def test_an_argument_that_is_detached_may_have_a_graph(tmp_path: Path, begun: str, codes: list[str]) -> None:
     assert [code for code, _ in found(tmp_path, TRANSPORT.format(begun=begun))] == codes
+
+
+CODED = """
+    import torch
+    from torch import nn
+
+    class Coder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(16, 4)
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, x):
+            z = self.inner(x)
+            picked = torch.argmin(torch.cdist(z, self.table.weight), dim=1)
+            q = self.table(picked)
+            return z + (q - z).detach(), picked
+
+    coder, net = Coder(), nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 16))
+    first = torch.optim.SGD(coder.parameters(), lr=0.1)
+    for step in range(5):
+        q, _ = coder(torch.randn(8, 4))
+        first.zero_grad()
+        q.pow(2).mean().backward()
+        first.step()
+    {frozen}
+    second = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(5):
+        with torch.no_grad():
+            picked = coder(torch.randn(8, 4))[1].view(-1)
+        second.zero_grad()
+        nn.functional.cross_entropy(net(picked), picked).backward()
+        second.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("frozen", "cuts"),
+    [
+        ("", ["detach"]),  # the table of the first network: what is under `no_grad` comes after its last step
+        # It fails because the network is frozen, not because of what was cut elsewhere: unless all are, nothing is told.
+        ("net.requires_grad_(False)", []),
+        ("net.requires_grad_(False); coder.requires_grad_(False)", ["frozen"]),
+    ],
+)
+def test_a_loss_of_a_frozen_network_lost_its_history_nowhere_else(tmp_path: Path, frozen: str, cuts: list[str]) -> None:
+    (tmp_path / "main.py").write_text(textwrap.dedent(CODED).format(frozen=frozen))
+    assert [f.facts["cut"] for f in read([tmp_path], Settings(jobs=1)).findings] == cuts
+
+
+def test_settings_are_copied_to_their_end_however_late(tmp_path: Path) -> None:
+    passes = "\n".join(f"for x in data: net(x).mean().backward(); opt.step(); opt.zero_grad()  # {n}" for n in range(9))
+    program = f"""
+import torch
+class Settings:
+    def __init__(self, **given):
+        for name, value in given.items():
+            setattr(self, name, value)
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.utils.data.DataLoader(torch.randn(64, 4))
+{passes}
+s = Settings(a=1, b=2, c=3, d=4, e=5, f=6, g=7, kept=[])
+for x in data:
+    loss = net(x).mean()
+    loss.backward()
+    opt.step()
+    opt.zero_grad()
+    s.kept.append(loss)
+"""
+    assert found(tmp_path, program) == [("SP401", "s.kept.append(loss)")]

@@ -393,9 +393,10 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
 
 def _cut_behind(trace: Trace, owner: Owner, leaves: set[int]) -> CutOff | None:
     """Where what was computed with some leaves was seen to lose its history: a loss is made of it, past the cut. A number that
-    is only looked at, a comparison that only counts, is no cut."""
+    is only looked at, a comparison that only counts, is no cut; nor is what comes after the optimizer's last step."""
     first = since(trace, owner)
-    for cut in (c for c in reversed(trace.cuts) if c.when >= first and (c.kind in _CUTS or c.reached)):
+    last = max((s.when for s in trace.steps if s.leaves == owner.leaves), default=first)
+    for cut in (c for c in reversed(trace.cuts) if first <= c.when <= last and (c.kind in _CUTS or c.reached)):
         if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
             return CutOff(cut.kind, cut.place)
     return None

@@ -280,8 +280,10 @@ def _around(m: Machine) -> Iterator[Loop]:
 
 def is_over(m: Machine, loop: Loop) -> bool:
     """Whether enough turns of a loop have been looked at."""
+    if loop.listed and loop.turn and _is_cheap(m, loop):
+        return False
     if loop.turn >= loop.want:
-        return not (loop.listed and loop.turn and _is_cheap(m, loop))
+        return True
     if loop.turn and not loop.lazy and m.is_late():
         return True
     return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > (COSTLY if loop.want <= 3 else COSTLIEST)

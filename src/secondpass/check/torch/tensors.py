@@ -162,7 +162,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if not op.node or not op.edges:
         return Tensor(False)
     if m.grad is False or needs is False:
-        lost = where_lost(values)
+        # An index has no history that could have been lost: it comes in by the inputs that a gradient can flow to.
+        lost = where_lost(inputs[name] for name in op.edges if name in inputs)
         if needs and m.grad is False:
             behind = next((v.edge for v in values if isinstance(v, Tensor) and v.needs), None)
             lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place(), behind)

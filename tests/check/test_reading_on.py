@@ -972,3 +972,27 @@ for x in data:
     s.kept.append(loss)
 """
     assert found(tmp_path, program) == [("SP401", "s.kept.append(loss)")]
+
+
+BY_HAND = """
+    import torch
+    net = torch.nn.Linear(4, 2)
+    for turn in range(9):
+        x = torch.randn(3, 4, requires_grad=True)
+        net(x).pow(2).mean().backward()
+        x.data = x.data + 0.1 * torch.sign(x.grad.data)
+        {more}
+        print(net(x).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ("x.data = x.data.clamp(min=-1, max=1)", []),  # kept within bounds: no gradient is used
+        ("x.data.clamp_(-1, 1)", []),
+        ("x.data = x.data + 0.1 * x.grad.data", ["SP405"]),
+    ],
+)
+def test_a_step_by_hand_uses_a_gradient(tmp_path: Path, more: str, codes: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, BY_HAND.format(more=more))] == codes

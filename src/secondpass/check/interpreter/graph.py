@@ -193,7 +193,8 @@ class Engine:
         return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
 
     def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
-        """A parameter that no optimizer owns was moved after the program had read its gradient."""
+        """A parameter that no optimizer owns was moved after the program had read its gradient: once for each time it was read.
+        What else is written then (it is kept within bounds) is no step."""
         number = leaf.node.number
         if (
             not self.listed
@@ -204,6 +205,7 @@ class Engine:
         ):
             return False
         leaf.applied.add(-1)
+        leaf.read = False
         self.steps.append(Step(self.clock - 1, "", (number,), place, (number,), {number: leaf.made}))
         return leaf.piled
 

@@ -996,3 +996,36 @@ BY_HAND = """
 )
 def test_a_step_by_hand_uses_a_gradient(tmp_path: Path, more: str, codes: list[str]) -> None:
     assert [code for code, _ in found(tmp_path, BY_HAND.format(more=more))] == codes
+
+
+GIVEN = """
+    import torch
+
+    def train(model, data, opt):
+        losses = []
+        for batch in data:
+            loss = model(batch){part}
+            opt.zero_grad()
+            {passed}
+            opt.step()
+            losses.append({kept})
+        print(sum(losses))
+"""
+
+
+@pytest.mark.parametrize("part", ["", '["loss"]', ".loss", ".mean()"])
+@pytest.mark.parametrize(
+    ("passed", "kept", "codes"),
+    [
+        ("loss.backward()", "loss", ["SP401"]),  # a pass began at it: it has history, whatever the network is
+        ("loss.backward()", "loss.item()", []),
+        ("loss.backward()", "loss.detach()", []),
+        ("loss.backward()", "float(loss)", []),
+        ("loss.backward()", "batch", []),
+        ("sum([*losses, loss]).backward(retain_graph=True)", "loss", []),  # what is kept is walked again
+    ],
+)
+def test_what_an_unread_network_gave_and_a_pass_began_at(
+    tmp_path: Path, part: str, passed: str, kept: str, codes: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, GIVEN.format(part=part, passed=passed, kept=kept))] == codes

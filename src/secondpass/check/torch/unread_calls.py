@@ -117,7 +117,11 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
 def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any] | None:
     tensor = as_tensor(owner)
     if tensor is not owner and is_method(name):
-        return (call(m, get_attribute(m, tensor, name), args, kwargs),)
+        done = call(m, get_attribute(m, tensor, name), args, kwargs)
+        if name == "backward" and owner.node is not None:
+            owner.walked = True
+            m.engine.begun.add(owner.node.number)
+        return (done,)
     if name in ("to", "cuda", "float", "half", "double"):
         return (owner,)  # a module gives itself; a tensor one with the same history
     if name == "forward" and is_given(owner, [*args, *kwargs.values()]):

@@ -31,7 +31,7 @@ def denials(trace: Trace) -> set[Denial]:
 def stands(finding: Finding, denied: Collection[Denial]) -> bool:
     """Whether no program speaks against a finding."""
     made = finding.facts.get("owner") or {}
-    claim = finding.remedies[0].target if finding.remedies else ""
+    claim = f"{finding.remedies[0].target}." if finding.remedies and finding.remedies[0].target else ""
     for code, file, line, name in denied:
         if code != finding.code:
             continue

@@ -100,6 +100,29 @@ def test_a_cell_that_is_broken_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert (finding.code, finding.failed and finding.failed.cell) == ("SP000", 3)
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "pip install torch\n",
+        "%pip install a \\\n   b \\\n c\nx = 1\n",
+        "if 1:\n    cd ..\n    conda install -y b\n",
+        'text = """\npip install torch\n"""\n',
+    ],
+)
+def test_magics_without_a_sign_and_those_of_several_lines(tmp_path: Path, first: str) -> None:
+    made = notebook(tmp_path, ("code", first), ("code", MAKES), ("code", TRAINS))
+    assert [(f.code, f.failed.cell) for f in read([made], Settings(jobs=1)).findings if f.failed] == [("SP103", 3)]
+
+
+@pytest.mark.parametrize("broken", ["size = \n", "def f(:\n    pass\n", "nvidia smi\n", "rm is None and\n"])
+def test_the_other_cells_run_without_one_that_is_broken(tmp_path: Path, broken: str) -> None:
+    made = notebook(tmp_path, ("code", MAKES), ("code", broken), ("code", TRAINS))
+    found = [(f.code, f.failed.cell, f.failed.line) for f in read([made], Settings(jobs=1)).findings if f.failed]
+    assert found == [("SP000", 2, 1), ("SP103", 3, 6)]
+    made = notebook(tmp_path, ("code", MAKES), ("code", TRAINS + broken))
+    assert [f.code for f in read([made], Settings(jobs=1)).findings] == ["SP000"]
+
+
 def test_a_comment_in_the_cell_silences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path, ("code", MAKES), ("code", TRAINS.replace("backward()", "backward()  # noqa: SP103")))

@@ -11,6 +11,7 @@ import pytest
 from secondpass.check import Settings, read
 from secondpass.check.interpreter.machine import Machine
 
+from .test_frameworks import found
 from .test_interpreter import codes
 
 GUARDED = """
@@ -769,3 +770,262 @@ def test_what_a_pass_began_at_has_history(tmp_path: Path, kept: str, found: list
     print(total, kept)
     """
     assert codes(tmp_path, body, "import torch\n") == found
+
+
+EVERY = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+    net = torch.nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(9000, 4)), batch_size=3)
+    kept = []
+    for turn, {each}:
+        loss = net(torch.randn(8, 4)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if {due}:
+            {keep}
+"""
+
+
+@pytest.mark.parametrize("each", ["x in enumerate(range(2000))", "(x,) in enumerate(loader)"])
+@pytest.mark.parametrize("due", ["turn % 10 == 0", "turn % 100 == 0", "(turn + 1) % 25 == 0", "turn % 7 == 6"])
+def test_what_is_kept_at_long_intervals_grows(tmp_path: Path, each: str, due: str) -> None:
+    assert found(tmp_path, EVERY.format(each=each, due=due, keep="kept.append(loss)")) == [
+        ("SP401", "kept.append(loss)")
+    ]
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "kept.append(loss.item())",
+        "kept = [loss]",
+        "kept = [*kept[-3:], loss]",
+        "kept.append(loss)\n        if turn % 40 == 39:\n            print(torch.stack(kept).mean())\n            kept = []",
+        "kept.append(loss)\n            if len(kept) > 9:\n                kept.clear()",
+    ],
+)
+def test_what_is_kept_at_long_intervals_and_let_go(tmp_path: Path, keep: str) -> None:
+    assert found(tmp_path, EVERY.format(each="x in enumerate(range(2000))", due="turn % 10 == 0", keep=keep)) == []
+
+
+WRITTEN = """
+    import torch
+    net = torch.nn.Linear(2, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(100):
+        out = torch.zeros(8, 2{gathers})
+        {moved}
+        for i, x in enumerate(torch.rand(8, 2)):
+            {under}:
+                out[i, 0] = net(x)[0]
+        loss = ((out - 1) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gathers", "moved", "under", "codes"),
+    [
+        (", requires_grad=True", "out = out.cuda()", "if 1", []),  # a copy takes what is written, and its history
+        (", requires_grad=True", "out = out.to(torch.device('cuda'))", "if 1", []),
+        (", requires_grad=True", "", "if 1", []),  # PyTorch refuses, which is another error
+        ("", "out = out.cuda()", "if 1", []),
+        (", requires_grad=True", "", "with torch.no_grad()", ["SP301"]),
+    ],
+)
+def test_what_is_written_into_a_leaf_that_gathers_gradients(
+    tmp_path: Path, gathers: str, moved: str, under: str, codes: list[str]
+) -> None:
+    program = WRITTEN.format(gathers=gathers, moved=moved, under=under)
+    assert [code for code, _ in found(tmp_path, program)] == codes
+
+
+SAMPLER = """
+    import torch
+
+    def fit(x, scale):
+        return ((x * scale) ** 2).sum(){second}
+
+    net, scale, x = torch.nn.Linear(2, 2), torch.tensor(2.0), torch.rand(8, 2)
+    for step in range(5):
+        x.requires_grad_()
+        slope = torch.autograd.grad(fit(x, scale){first}, x)[0]
+        x = (x - 0.1 * slope){taken}
+        {again}
+        slope = torch.autograd.grad({root}, x)[0]
+        x = (x - 0.1 * slope).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "first", "taken", "again", "root", "codes"),
+    [
+        # The second output has no history; what is asked for was made after the gradient, which cannot depend on it.
+        (", scale", "[0]", ".detach()", "x.requires_grad_()", "fit(x, scale)", {"SP301"}),
+        ("", "", ".detach()", "x.requires_grad_()", "fit(x, scale)", set()),
+        ("", "", ".detach()", "x.requires_grad_()", "slope.sum()", {"SP301"}),
+        # A gradient that is differentiated by what it was computed with.
+        ("", "", "", "x = x.detach().requires_grad_(); slope = torch.autograd.grad(fit(x, scale), x)[0]", "slope.sum()", {"SP109"}),
+    ],
+)  # fmt: skip
+def test_a_gradient_is_differentiated_only_by_what_it_was_computed_with(
+    tmp_path: Path, second: str, first: str, taken: str, again: str, root: str, codes: set[str]
+) -> None:
+    program = SAMPLER.format(second=second, first=first, taken=taken, again=again, root=root)
+    assert {code for code, _ in found(tmp_path, program)} == codes
+
+
+TRANSPORT = """
+    import torch
+
+    def transport(score, y, turns=13):
+        x = {begun}.requires_grad_()
+        optimizer = torch.optim.Adam([x], lr=0.1)
+        for _ in range(turns):
+            optimizer.zero_grad()
+            loss = (torch.norm(x - y, dim=1) - score(x).view(-1)).mean()
+            loss.backward(retain_graph=True)
+            optimizer.step()
+        return x.detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begun", "codes"),
+    [("y.clone().detach()", []), ("y.detach().clone()", []), ("torch.zeros(8, 4)", ["SP402"])],
+)
+def test_an_argument_that_is_detached_may_have_a_graph(tmp_path: Path, begun: str, codes: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, TRANSPORT.format(begun=begun))] == codes
+
+
+CODED = """
+    import torch
+    from torch import nn
+
+    class Coder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(16, 4)
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, x):
+            z = self.inner(x)
+            picked = torch.argmin(torch.cdist(z, self.table.weight), dim=1)
+            q = self.table(picked)
+            return z + (q - z).detach(), picked
+
+    coder, net = Coder(), nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 16))
+    first = torch.optim.SGD(coder.parameters(), lr=0.1)
+    for step in range(5):
+        q, _ = coder(torch.randn(8, 4))
+        first.zero_grad()
+        q.pow(2).mean().backward()
+        first.step()
+    {frozen}
+    second = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(5):
+        with torch.no_grad():
+            picked = coder(torch.randn(8, 4))[1].view(-1)
+        second.zero_grad()
+        nn.functional.cross_entropy(net(picked), picked).backward()
+        second.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("frozen", "cuts"),
+    [
+        ("", ["detach"]),  # the table of the first network: what is under `no_grad` comes after its last step
+        # It fails because the network is frozen, not because of what was cut elsewhere: unless all are, nothing is told.
+        ("net.requires_grad_(False)", []),
+        ("net.requires_grad_(False); coder.requires_grad_(False)", ["frozen"]),
+    ],
+)
+def test_a_loss_of_a_frozen_network_lost_its_history_nowhere_else(tmp_path: Path, frozen: str, cuts: list[str]) -> None:
+    (tmp_path / "main.py").write_text(textwrap.dedent(CODED).format(frozen=frozen))
+    assert [f.facts["cut"] for f in read([tmp_path], Settings(jobs=1)).findings] == cuts
+
+
+def test_settings_are_copied_to_their_end_however_late(tmp_path: Path) -> None:
+    passes = "\n".join(f"for x in data: net(x).mean().backward(); opt.step(); opt.zero_grad()  # {n}" for n in range(9))
+    program = f"""
+import torch
+class Settings:
+    def __init__(self, **given):
+        for name, value in given.items():
+            setattr(self, name, value)
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.utils.data.DataLoader(torch.randn(64, 4))
+{passes}
+s = Settings(a=1, b=2, c=3, d=4, e=5, f=6, g=7, kept=[])
+for x in data:
+    loss = net(x).mean()
+    loss.backward()
+    opt.step()
+    opt.zero_grad()
+    s.kept.append(loss)
+"""
+    assert found(tmp_path, program) == [("SP401", "s.kept.append(loss)")]
+
+
+BY_HAND = """
+    import torch
+    net = torch.nn.Linear(4, 2)
+    for turn in range(9):
+        x = torch.randn(3, 4, requires_grad=True)
+        net(x).pow(2).mean().backward()
+        x.data = x.data + 0.1 * torch.sign(x.grad.data)
+        {more}
+        print(net(x).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ("x.data = x.data.clamp(min=-1, max=1)", []),  # kept within bounds: no gradient is used
+        ("x.data.clamp_(-1, 1)", []),
+        ("x.data = x.data + 0.1 * x.grad.data", ["SP405"]),
+    ],
+)
+def test_a_step_by_hand_uses_a_gradient(tmp_path: Path, more: str, codes: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, BY_HAND.format(more=more))] == codes
+
+
+GIVEN = """
+    import torch
+
+    def train(model, data, opt):
+        losses = []
+        for batch in data:
+            loss = model(batch){part}
+            opt.zero_grad()
+            {passed}
+            opt.step()
+            losses.append({kept})
+        print(sum(losses))
+"""
+
+
+@pytest.mark.parametrize("part", ["", '["loss"]', ".loss", ".mean()"])
+@pytest.mark.parametrize(
+    ("passed", "kept", "codes"),
+    [
+        ("loss.backward()", "loss", ["SP401"]),  # a pass began at it: it has history, whatever the network is
+        ("loss.backward()", "loss.item()", []),
+        ("loss.backward()", "loss.detach()", []),
+        ("loss.backward()", "float(loss)", []),
+        ("loss.backward()", "batch", []),
+        ("sum([*losses, loss]).backward(retain_graph=True)", "loss", []),  # what is kept is walked again
+    ],
+)
+def test_what_an_unread_network_gave_and_a_pass_began_at(
+    tmp_path: Path, part: str, passed: str, kept: str, codes: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, GIVEN.format(part=part, passed=passed, kept=kept))] == codes

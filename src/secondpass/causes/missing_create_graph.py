@@ -94,7 +94,12 @@ def taken_without(trace: Trace, later: Pass) -> Pass | None:
     before = [
         p
         for p in trace.passes
-        if p.when < later.when and p.kind == "grad" and not p.create and p.outcome == "ok" and _of_trained(trace, p)
+        if p.when < later.when
+        and p.kind == "grad"
+        and not p.create
+        and p.outcome == "ok"
+        and _of_trained(trace, p)
+        and _of_asked(p, later)
     ]
     return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
 
@@ -109,6 +114,13 @@ def _of_trained(trace: Trace, first: Pass) -> bool:
     """Whether a graph of the gradient would lead to anything that an optimizer owns."""
     owned = {n for o in trace.owners for n in o.leaves}
     return not owned or first.behind is None or bool(first.behind & owned)
+
+
+def _of_asked(first: Pass, later: Pass) -> bool:
+    """Whether a graph of the gradient could lead to what a later pass asks for: what it was not computed with, such as a leaf
+    that was made since, it does not depend on."""
+    asked = later.inputs or ()
+    return not asked or first.behind is None or max(asked) >= 0 or not first.behind.isdisjoint(asked)
 
 
 def _trains_others(trace: Trace, first: Pass, later: Pass) -> bool:

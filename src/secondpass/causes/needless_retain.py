@@ -71,7 +71,7 @@ checkpoints it keeps little and recomputes in every pass all the same.
 
 from __future__ import annotations
 
-from ..record import Finding, Pass, Trace
+from ..record import Finding, Pass, Place, Trace
 from ._finding import remedy, size, warning
 from .facts.lines import source_of
 from .facts.reads import reads_graph
@@ -101,8 +101,14 @@ def diagnose(trace: Trace) -> list[Finding]:
             seen.add(place)
             found.append(_explain(passes))
     # A line that is needed by one caller is needed.
-    needed = {p.place for ps in sites.values() for p in ps if _needed(trace, p)}
-    return [f for f in found if f.failed not in needed]
+    kept = needed(trace)
+    return [f for f in found if f.failed not in kept]
+
+
+def needed(trace: Trace) -> set[Place]:
+    """The lines that keep a graph which is walked again."""
+    kept = (p for p in trace.passes if p.retain and not p.create and not p.nested)
+    return {p.place for p in kept if p.place is not None and _needed(trace, p)}
 
 
 def _is_users(trace: Trace, one: Pass) -> bool:

@@ -110,32 +110,36 @@ def diagnose(trace: Trace) -> list[Finding]:
     """Parameters that were replaced after the optimizer was made, and optimizers that nothing reaches."""
     if not trace.ended or any(p.roots and max(p.roots) < 0 for p in trace.passes) or is_silent(trace):
         return []  # a loss without history reaches nothing: that is another cause
-    found = []
-    for owner in trace.owners:
-        if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
-            found.append(_replaced(trace, owner, now, while_it_ran=True))
-            continue
-        # Those that a pass reached had a gradient that was cleared again: another cause.
-        bare = set(owner.bare or ()) - _reached(trace, owner.first)
-        if owner.steps >= _STEPS:
-            found += _unregistered(trace, owner)
-        if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
-            continue
-        orphans = bare - trace.held if trace.held is not None else set()
-        # What the passes before its steps reach, of several optimizers: another network of the program may well have none.
-        alone = len(trace.owners) == 1
-        near = _strangers(trace, None if alone else owner)
-        # Leaves that are no part of a module are data that a derivative is asked for, where anything else was reached.
-        near = [n for n in near if "." in n] or (near if alone else [])
-        if orphans and near:
-            found.append(_replaced(trace, owner, near, gone=bare <= orphans))
-        elif near and bare == set(owner.leaves):
-            found.append(_another(trace, owner, near))
-        elif bare == set(owner.leaves):
-            found.append(_unreached(trace, owner, [trace.nodes[n].leaf or "" for n in bare if n in trace.nodes]))
-        else:
-            found += _cut_off(trace, owner, bare)
-    return found
+    return [replace(f, facts={**f.facts, "owner": place_of(o.place)}) for o in trace.owners for f in _of(trace, o)]
+
+
+def reached_by(trace: Trace, owner: Owner) -> set[str]:
+    """The names of an optimizer's parameters that passes walked."""
+    return {trace.nodes[n].leaf or "" for n in _reached(trace).intersection(owner.leaves) if n in trace.nodes}
+
+
+def _of(trace: Trace, owner: Owner) -> list[Finding]:
+    """What is the matter with one optimizer."""
+    if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
+        return [_replaced(trace, owner, now, while_it_ran=True)]
+    # Those that a pass reached had a gradient that was cleared again: another cause.
+    bare = set(owner.bare or ()) - _reached(trace, owner.first)
+    found = _unregistered(trace, owner) if owner.steps >= _STEPS else []
+    if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
+        return found
+    orphans = bare - trace.held if trace.held is not None else set()
+    # What the passes before its steps reach, of several optimizers: another network of the program may well have none.
+    alone = len(trace.owners) == 1
+    near = _strangers(trace, None if alone else owner)
+    # Leaves that are no part of a module are data that a derivative is asked for, where anything else was reached.
+    near = [n for n in near if "." in n] or (near if alone else [])
+    if orphans and near:
+        return [*found, _replaced(trace, owner, near, gone=bare <= orphans)]
+    if near and bare == set(owner.leaves):
+        return [*found, _another(trace, owner, near)]
+    if bare == set(owner.leaves):
+        return [*found, _unreached(trace, owner, [trace.nodes[n].leaf or "" for n in bare if n in trace.nodes])]
+    return [*found, *_cut_off(trace, owner, bare)]
 
 
 def _reached(trace: Trace, since: int | None = None) -> set[int]:
@@ -389,9 +393,10 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
 
 def _cut_behind(trace: Trace, owner: Owner, leaves: set[int]) -> CutOff | None:
     """Where what was computed with some leaves was seen to lose its history: a loss is made of it, past the cut. A number that
-    is only looked at, a comparison that only counts, is no cut."""
+    is only looked at, a comparison that only counts, is no cut; nor is what comes after the optimizer's last step."""
     first = since(trace, owner)
-    for cut in (c for c in reversed(trace.cuts) if c.when >= first and (c.kind in _CUTS or c.reached)):
+    last = max((s.when for s in trace.steps if s.leaves == owner.leaves), default=first)
+    for cut in (c for c in reversed(trace.cuts) if first <= c.when <= last and (c.kind in _CUTS or c.reached)):
         if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
             return CutOff(cut.kind, cut.place)
     return None

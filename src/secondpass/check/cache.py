@@ -124,11 +124,12 @@ class Cache:
             if any(self._fact(f)[2] != self._old[f][2] for f in found["files"]):
                 return None
             findings = [from_plain(Finding, f) for f in found["findings"]]
+            denied = {(str(c), str(f), int(n), str(name)) for c, f, n, name in found["denied"]}
             called = {(str(f), int(n)) for f, lines in found["called"].items() for n in lines}
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return None
         self._kept[name] = found
-        return Outcome(findings, list(found["notes"]), called, set(found["files"]))
+        return Outcome(findings, list(found["notes"]), called, set(found["files"]), denied)
 
     def put(self, name: str, outcome: Outcome, extra: str = "") -> None:
         """Keeps what came of an entry."""
@@ -144,6 +145,7 @@ class Cache:
             "findings": [to_plain(f) for f in outcome.findings],
             "notes": outcome.notes,
             "called": called,
+            "denied": sorted(outcome.denied),
         }
 
     def save(self) -> None:

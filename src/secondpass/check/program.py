@@ -26,6 +26,8 @@ from .interpreter.branch_decisions import POLICIES, Answers, Onward, Policy, Sit
 from .interpreter.machine import Budget, Exhausted, Machine, Raised
 from .interpreter.nodes import Refused
 from .interpreter.unfinished_loops import may_change
+from .report.denials import Denial, denials
+from .report.outcome import Outcome
 from .report.trace import trace
 from .torch.machine import TorchMachine
 
@@ -58,6 +60,8 @@ class Reading:
     """Whether options were read as what their defaults are not."""
     turned: list[list[Site]] = field(default_factory=list)
     """Which conditions were turned in readings that went on from this one."""
+    denied: set[Denial] = field(default_factory=set)
+    """What was seen that speaks against what may be said of other programs."""
     stepped: bool = False
     """Whether an optimizer made a step."""
     lacks: dict[tuple[str, int, str], int] = field(default_factory=dict)
@@ -120,7 +124,9 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
         made.ran.setdefault((file, line), count)
     if m.engine.failures or (whole and m.engine.passes):
         sources = {f: project.text(f) for f in m.modules if project.source(f) is not None}
-        found = diagnose(trace(m, sources, ended))
+        seen = trace(m, sources, ended)
+        found = diagnose(seen)
+        made.denied = denials(seen)
         failed = {f.place for f in m.engine.failures}
         made.findings = tuple(
             f
@@ -131,15 +137,19 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
             # What a network that is not read has saved is not known.
             and not (f.code == "SP110" and (f.failed in failed or f.built in made.unread))
             and not (f.code == "SP402" and f.failed in m.engine.needed)
-            and not (f.severity != "error" and (may_change(m, f) or (f.failed and _site(f.failed) in m.late)))
+            and not (f.severity != "error" and (may_change(m, f) or _is_late(m, f)))
         )
     return made
 
 
-def read_program(
-    project: Project, start: Start, budget: Budget
-) -> tuple[tuple[Finding, ...], set[tuple[str, int]], set[str]]:
-    """The findings that are certain, the functions that were entered, and the files that were looked into."""
+def _is_late(m: Machine, finding: Finding) -> bool:
+    """Whether a finding rests on turns before which others were left out."""
+    return finding.code != "SP401" and finding.failed is not None and _site(finding.failed) in m.late
+
+
+def read_program(project: Project, start: Start, budget: Budget) -> Outcome:
+    """The findings that are certain, the functions that were entered, the files that were looked into, and what speaks
+    against what may be said of other programs."""
     readings: list[Reading] = []
     for policy in POLICIES:
         if readings and not readings[0].asked:
@@ -159,7 +169,9 @@ def read_program(
         certain = _certain(readings)
     # A reading that was cut off before it came to a pass says nothing of the functions that it was in: they are read again.
     called = set().union(*(r.called for r in readings if r.whole or r.passes))
-    return tuple(_qualified(*found) for found in certain.values()), called, set().union(*(r.files for r in readings))
+    findings = [_qualified(*found) for found in certain.values()]
+    files, denied = (set().union(*(getattr(r, what) for r in readings)) for what in ("files", "denied"))
+    return Outcome(findings, [], called, files, denied)
 
 
 def _certain(readings: list[Reading]) -> dict[tuple[Any, ...], tuple[Finding, Reading]]:

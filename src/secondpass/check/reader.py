@@ -74,7 +74,7 @@ def _functions(project: Project, name: str, lines: set[int], limit: float) -> Ou
 def _read(project: Project, outcome: Outcome, name: str, start: Any, budget: Budget, limit: float) -> None:
     try:
         with within(8 * limit):
-            findings, called, files = read_program(project, start, budget)
+            found = read_program(project, start, budget)
     except Overtime:
         outcome.notes.append(f"{name}: took longer than {8 * limit:g} s, not read to its end")
         return
@@ -85,9 +85,7 @@ def _read(project: Project, outcome: Outcome, name: str, start: Any, budget: Bud
         return
     finally:
         sweep()
-    outcome.called |= called
-    outcome.files |= files
-    outcome.findings += findings
+    outcome.add(found)
 
 
 def _module_name(file: str) -> str:

@@ -12,6 +12,7 @@ from .cache import Cache, digest
 from .files.find_files import shown_name
 from .files.prefilter import leads_to_training, survey
 from .files.project import Project
+from .report.denials import stands
 from .report.outcome import Called, Outcome
 from .settings import Settings
 
@@ -118,6 +119,7 @@ def _project(
     _pass(pool, project, cache, programs, None, whole)
     _pass(pool, project, cache, found.trains, whole.called, whole)
     cache.save()
+    whole.findings = [f for f in whole.findings if stands(f, whole.denied)]
     outcome.add(whole)
     return len({*programs, *found.trains})
 

@@ -10,6 +10,7 @@ import os
 import re
 import tokenize
 import warnings
+from itertools import accumulate
 from typing import Any
 
 from ..limits import unswept
@@ -77,6 +78,11 @@ def parse(text: str) -> Source:
 
 
 _MAGIC = re.compile(r"^\s*(%|!|\?|.*\?\s*$)")
+_BARE = re.compile(
+    r"^\s*(pip|conda|mamba|micromamba|cd|ls|ll|mkdir|rmdir|rm|cp|mv|cat|man|more|less|env|set_env|run|pylab|matplotlib"
+    r"|load_ext|reload_ext|autoreload|config)\s+(?!(in|is|and|or|if|not|for)\b)[\w.~-]"
+)
+"""Magics that IPython knows without their `%`: no statement of Python is a name and then another one."""
 _TAKEN = re.compile(r"^(\s*[\w.,\[\] ]+=\s*)[!%](?!=)")
 """`files = !ls`: what a magic gives is assigned."""
 _PYTHON = re.compile(r"%%(time|timeit|capture|prun|memit|mprun|debug|wandb|snakeviz)\b")
@@ -89,14 +95,24 @@ def _notebook(raw: bytes) -> Source:
         code = [(n, c) for n, c in enumerate(cells, 1) if isinstance(c, dict) and c.get("cell_type") == "code"]
     except (ValueError, AttributeError, RecursionError):
         return Source("", None, "not a notebook")
-    lines: list[str] = []
-    marks: list[tuple[int, int, int]] = []
-    for number, cell in code:
-        marks.append((len(lines) + 1, number, 1))
-        lines.extend(cell_lines(cell.get("source", "")))
-    made = parse("\n".join(lines) + "\n")
-    made.cells = marks
+    texts = [cell_lines(cell.get("source", "")) for _, cell in code]
+    firsts = list(accumulate(map(len, texts), initial=1))
+    made = parse(_joined(texts))
+    if made.tree is None:  # a cell that is no Python does not run; the others do
+        broken, line = made, made.line
+        for place, lines in zip(firsts, texts, strict=False):
+            alone = parse(_joined([lines]))
+            if alone.tree is None:
+                broken, line = (alone, place + alone.line - 1) if broken is made else (broken, line)
+                lines[:] = ["# " + text for text in lines]
+        made = parse(_joined(texts))
+        made.problem, made.line = broken.problem, line
+    made.cells = [(first, number, 1) for first, (number, _) in zip(firsts, code, strict=False)]
     return made
+
+
+def _joined(texts: list[list[str]]) -> str:
+    return "\n".join(line for lines in texts for line in lines) + "\n"
 
 
 def cell_lines(source: Any) -> list[str]:
@@ -107,9 +123,14 @@ def cell_lines(source: Any) -> list[str]:
         return ["" for _ in lines]
     # Magics become `pass` at the same depth, so that every line keeps its number. Within brackets and strings there are none.
     plain: list[str] = []
+    goes_on = False
     for line in lines:
-        if _MAGIC.match(line) and _is_complete(plain):
+        more = line.endswith("\\")
+        if goes_on:
+            goes_on, line = more, ""
+        elif (_MAGIC.match(line) or _BARE.match(line)) and _is_complete(plain):
             line = line[: len(line) - len(line.lstrip())] + "pass"
+            goes_on = more
         elif (taken := _TAKEN.match(line)) and _is_complete(plain):
             line = taken.group(1) + "get_ipython()"
         plain.append(line)

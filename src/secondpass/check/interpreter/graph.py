@@ -74,6 +74,8 @@ class Engine:
         """Whether the last pass walked nodes that an earlier one had spent."""
         self._retained: list[tuple[int, set[GraphNode], set[Any]]] = []
         """(index of the pass, what it may have walked) of the passes that kept their graph."""
+        self.parted: set[Any] = set()
+        """The arguments that were detached somewhere: who does that expects them to have a graph."""
         self.changed: tuple[int, int] | None = None
         """Serial number of the memory whose change a pass failed on, and the version of it that was saved."""
         self._cut_sites: set[tuple[Any, ...]] = set()
@@ -191,7 +193,8 @@ class Engine:
         return store.leaf is not None and how in _STEPPING and self._step_by_hand(store.leaf, place)
 
     def _step_by_hand(self, leaf: Leaf, place: Place | None) -> bool:
-        """A parameter that no optimizer owns was moved after the program had read its gradient."""
+        """A parameter that no optimizer owns was moved after the program had read its gradient: once for each time it was read.
+        What else is written then (it is kept within bounds) is no step."""
         number = leaf.node.number
         if (
             not self.listed
@@ -202,6 +205,7 @@ class Engine:
         ):
             return False
         leaf.applied.add(-1)
+        leaf.read = False
         self.steps.append(Step(self.clock - 1, "", (number,), place, (number,), {number: leaf.made}))
         return leaf.piled
 
@@ -447,11 +451,13 @@ class Engine:
     def _doubt_retains(self, dim: set[GraphNode], taken: set[Any], stack: tuple[Place, ...]) -> None:
         """A pass that may walk what an earlier one kept: whether it had to be kept cannot be told.
 
-        Behind an argument that both come to there may be a graph; one that every turn of a loop comes to is data.
+        Behind an argument that both come to there may be a graph; one that every turn of a loop comes to is data, unless the
+        program detaches it elsewhere.
         """
         for index, kept, had in self._retained if dim or taken else ():
             other = self.passes[index]
-            if not dim.isdisjoint(kept) or (other.stack != stack and not taken.isdisjoint(had)):
+            both = taken & had
+            if not dim.isdisjoint(kept) or (both and (other.stack != stack or not both.isdisjoint(self.parted))):
                 self.needed.add(other.place)
 
     def _gather(

@@ -272,6 +272,7 @@ def at_least(m: Machine, turns: int) -> None:
 def gathers(m: Machine, depth: int) -> None:
     """History is put into something that was there before all loops but so many: whether it grows shows at passes, so the
     loop around them goes on as well."""
+    m.gathered += 1
     for _, loop in zip(range(m.short - depth), open_loops(m), strict=False):
         loop.want = max(loop.want, 8 * loop.period)
         if len(m.engine.passes) > loop.passes:
@@ -294,8 +295,10 @@ def _around(m: Machine) -> Iterator[Loop]:
 
 def is_over(m: Machine, loop: Loop) -> bool:
     """Whether enough turns of a loop have been looked at."""
+    if loop.listed and loop.turn and _is_cheap(m, loop):
+        return False
     if loop.turn >= loop.want:
-        return not (loop.listed and loop.turn and _is_cheap(m, loop))
+        return True
     if loop.turn and not loop.lazy and m.is_late():
         return True
     return not loop.lazy and loop.turn >= 2 and m.steps - loop.began > (COSTLY if loop.want <= 3 else COSTLIEST)

@@ -182,6 +182,8 @@ class Machine(ABC):
         """How many `try` statements with handlers are under way."""
         self.short = 0
         """How many loops that will be cut short are being walked: what grows in them is loose."""
+        self.gathered = 0
+        """How often history was put into what outlives a turn of the loops around."""
         self.cuts = 0
         """How many loops were cut short so far."""
         self.sites: dict[tuple[Place, ...], int] = {}

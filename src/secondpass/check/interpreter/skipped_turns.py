@@ -5,8 +5,11 @@ NOTE [ Turns that are left out ]
 1. A loop that has been looked at long enough goes on where a condition on counters changes for the first time
    (`if step % 50 == 0`, `if step > 200`), and with its last turn, if a branch that was not taken yet does something.
 2. The turns between are like those before them, but for the counters, which are moved on; and what comes back at
-   regular intervals comes back once more before each turn that is looked at.
-3. What is silent is not judged by these turns: see NOTE [ What comes later ] of `unfinished_loops`.
+   regular intervals comes back once more before each turn that is looked at. Where it puts history into something that
+   outlives the turn (`if step % 50 == 0: kept.append(loss)`), it is gone from one such turn to the next: whether it grows
+   shows only there.
+3. What is silent is not judged by these turns, but for what was seen to grow time after time: see NOTE [ What comes later ]
+   of `unfinished_loops`.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ _FAR = 1e15
 """Numbers further apart than this do not meet, and may be too large to divide."""
 MOST = 12
 """Turns that are looked at after some were left out."""
+GROWS = 7
+"""How often something is put into a list before it is known to grow."""
 COSTLY = 5_000
 """Steps of reading after which a loop is not gone on with."""
 
@@ -193,21 +198,28 @@ def _positions(m: Machine, loop: Loop, source: Any, done: set[Moving]) -> list[i
 
     Comparisons that have changed once are `done`. The last turn of all comes when there are no others.
     """
-    inside = [d.node for d in m.decided.values() if loop in d.loops and not d.asked and m.project.matters(d.node)]
+    inside = [d.node for d in m.decided.values() if loop in d.loops and not d.asked]
+    inside = [n for n in inside if m.project.matters(n) or "append" in m.project.calls(n)]
     untaken = [node for node in inside if len(m.decided[id(node)].answers) == 1]
-    if not untaken:
+    gathering = [d.node for d in m.decided.values() if loop in d.loops and 0 < d.gathers < GROWS]
+    if not untaken and not gathering:
         return []
     regular = _moving((c for c in m.compared.values() if c.regular), loop)
     # Where a condition compares nothing itself (`due(step)`, `is_last`), it may be anything that is compared.
-    own = [c for node in untaken for c in _moving(_compared(m, node), loop)] or _moving(m.compared.values(), loop)
+    own = [c for node in untaken for c in _moving(_compared(m, node), loop)]
+    own = own or (_moving(m.compared.values(), loop) if untaken else [])
     left = source.left() if isinstance(source, Counter) else None
     found: set[int] = set()
+    for moving in (c for node in gathering for c in _moving(_compared(m, node), loop)):
+        change = moving.change()
+        if change is not None and (left is None or change < left):
+            found |= {change, change + 1}
     for moving in own:
         change = moving.change() if moving not in done else None
         if change is not None and (left is None or change <= left):
             done.add(moving)
             found |= {change, change + 1}
-    found = found or ({left} if left else set())
+    found = found or ({left} if left and untaken else set())
     found |= {x for f in found for c in regular if (x := c.last(f)) is not None}
     return sorted(found)
 

@@ -110,7 +110,11 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
         if m.modulus and not m.project.compares(node):
             compared(m, node, ast.NotEq(), m.remainder, 0, m.modulus)
         decided(m, node, answer, test)
-    return block(m, node.body if answer else node.orelse, scope)
+    gathered = m.gathered
+    signal = block(m, node.body if answer else node.orelse, scope)
+    if m.gathered != gathered and id(node) in m.decided:
+        m.decided[id(node)].gathers += 1
+    return signal
 
 
 def _for(m: Machine, node: Any, scope: Scope) -> Any:

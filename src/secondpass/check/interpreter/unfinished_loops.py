@@ -30,7 +30,7 @@ _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 class Decided:
     """A condition inside a loop that will be cut short, and which ways it went."""
 
-    __slots__ = ("answers", "asked", "loops", "node")
+    __slots__ = ("answers", "asked", "gathers", "loops", "node")
 
     def __init__(self, node: ast.If) -> None:
         self.node = node
@@ -38,6 +38,8 @@ class Decided:
         self.asked: set[Any] = set()
         """The questions that it was, where it could not be told."""
         self.loops: list[Loop] = []
+        self.gathers = 0
+        """How often a branch put history into what outlives the turn."""
 
 
 def compared(m: Machine, node: ast.Compare | ast.If, op: ast.cmpop, left: Any, right: Any, modulus: int = 0) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...record import Finding, Place
 from ..files.sources import Source
+from .denials import Denial
 
 __all__ = ["UNREADABLE", "Called", "Outcome"]
 
@@ -25,6 +26,8 @@ class Outcome:
     called: Called = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     """The files that were looked into."""
+    denied: set[Denial] = field(default_factory=set)
+    """What programs showed against what is said of others."""
 
     def add(self, other: Outcome) -> None:
         """Takes in what came of another entry."""
@@ -32,6 +35,7 @@ class Outcome:
         self.notes += other.notes
         self.called |= other.called
         self.files |= other.files
+        self.denied |= other.denied
 
     def look(self, name: str, source: Source | None) -> None:
         """A file that cannot be read is no clean file."""
@@ -46,5 +50,9 @@ class Outcome:
 def _unreadable(name: str, source: Source) -> Finding:
     problem = source.problem[:1].upper() + source.problem[1:]
     return Finding(
-        UNREADABLE, "unreadable", "error", f"{problem}. Nothing in this file was checked.", Place(name, source.line)
+        UNREADABLE,
+        "unreadable",
+        "error",
+        f"{problem}. Nothing in this {'file' if source.tree is None else 'cell'} was checked.",
+        Place(name, source.line),
     )

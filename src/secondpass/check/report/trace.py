@@ -145,6 +145,10 @@ def _cuts(engine: Engine) -> Iterator[Cut]:
     for cut in engine.cuts:
         if (cut.kind == "frozen") == frozen:
             yield dataclasses.replace(cut, reached=(cut.kind, cut.place) in used)
+        elif (
+            cut is engine.cuts[-1]
+        ):  # what a loss that has none was put down to: an earlier cut does not explain it either
+            yield Cut(cut.when, "unknown")
 
 
 def _owners(engine: Engine) -> Iterator[Owner]:

@@ -180,6 +180,7 @@ def _converted(m: Machine, tensor: Tensor, name: str, args: list[Any], kwargs: d
 
 def _detach(m: Machine, tensor: Tensor, args: list[Any], kwargs: dict[str, Any], node: ast.AST | None) -> Tensor:
     made = Tensor(False, None, tensor.store)
+    m.engine.parted.update(tensor.node.arguments if tensor.node is not None else ())
     made.lost = tensor.lost
     if tensor.needs is not False and m.grad:
         made.lost = m.engine.cut("detach", written(node), m.place(), tensor.node)

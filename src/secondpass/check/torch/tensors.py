@@ -162,7 +162,8 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
     if not op.node or not op.edges:
         return Tensor(False)
     if m.grad is False or needs is False:
-        lost = where_lost(values)
+        # An index has no history that could have been lost: it comes in by the inputs that a gradient can flow to.
+        lost = where_lost(inputs[name] for name in op.edges if name in inputs)
         if needs and m.grad is False:
             behind = next((v.edge for v in values if isinstance(v, Tensor) and v.needs), None)
             lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place(), behind)
@@ -275,6 +276,12 @@ def computed(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> 
     return Tensor(needs, node)
 
 
+def _refused(m: Machine) -> None:
+    """PyTorch refuses to change a leaf that gathers gradients while it records. Where a program goes on all the same, it is
+    none (`to` or `cuda` has made a copy of it), and has the history of what is written."""
+    m.engine.doubtful = True
+
+
 def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], target: str) -> Tensor:
     """`tensor.name_(...)` and `tensor op= ...`"""
     if tensor.grad_of is not None:
@@ -291,7 +298,7 @@ def operate_in_place(m: Machine, name: str, tensor: Tensor, args: list[Any], tar
     flatten(m, [tensor, *args], values, 0)
     needs, _, _ = edges(values)
     if tensor.leaf is not None and tensor.needs and records:
-        # PyTorch refuses to change a leaf that gathers gradients while it records.
+        _refused(m)
         m.engine.write(tensor, target, how, m.place())
         return tensor
     made: Any = None
@@ -366,6 +373,8 @@ def put(m: Machine, tensor: Tensor, value: Any, node: ast.AST | None) -> None:
     view.base = tensor.base or tensor
     source = value if isinstance(value, (Tensor, Unknown)) else Tensor(False)
     if tensor.leaf is not None and tensor.needs:
+        if m.grad is not False:
+            _refused(m)
         m.engine.write(tensor, target, "[...] =", m.place())
         return
     operate_in_place(m, "copy_", view, [source], target)

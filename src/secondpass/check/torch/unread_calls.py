@@ -20,7 +20,7 @@ from ..interpreter.library import FUNCTIONS, is_harmless, is_library, library_cl
 from ..interpreter.machine import Machine, Raised
 from ..interpreter.nodes import where_lost
 from ..interpreter.values import External, Function, Object, Tensor, Unknown
-from .edges import edges, flatten
+from .edges import arguments, edges, flatten
 from .functions import call_torch
 from .methods import is_method
 from .modules import parameters
@@ -109,6 +109,7 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
     _, certain, maybe = edges(values)
     made.instance = all(node.hollow for node in (*certain, *maybe))  # what was made of no graph holds none
     assert made.node is not None
+    made.node.arguments = arguments([*([owner] if owner is not None else []), *values])
     made.node.hollow = made.instance and owner is None and not any(isinstance(v, Tensor) for v in values)
     return made
 
@@ -116,7 +117,11 @@ def call_unknown(m: Machine, function: Unknown, args: list[Any], kwargs: dict[st
 def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any] | None:
     tensor = as_tensor(owner)
     if tensor is not owner and is_method(name):
-        return (call(m, get_attribute(m, tensor, name), args, kwargs),)
+        done = call(m, get_attribute(m, tensor, name), args, kwargs)
+        if name == "backward" and owner.node is not None:
+            owner.walked = True
+            m.engine.begun.add(owner.node.number)
+        return (done,)
     if name in ("to", "cuda", "float", "half", "double"):
         return (owner,)  # a module gives itself; a tensor one with the same history
     if name == "forward" and is_given(owner, [*args, *kwargs.values()]):
@@ -152,6 +157,8 @@ def _method(m: Machine, owner: Unknown, name: str, args: list[Any], kwargs: dict
             m.engine.leaf(made)
         return (made,)
     if name in ("detach", "item", "numpy", "tolist", "cpu") and not args:
+        if name == "detach":
+            m.engine.parted.update(arguments([owner]) or (owner.node.arguments if owner.node is not None else ()))
         return (Unknown(plain=name != "cpu" or owner.plain, node=None if name != "cpu" else owner.node),)
     if isinstance(owner.key, tuple) and owner.key[:1] == ("likely",) and name in ("any", "all", "item", "sum", "max"):
         return (owner,)

@@ -98,6 +98,10 @@ def explain(meeting: Meeting) -> Finding:
     function = meeting.used.place.function if meeting.used.place is not None and meeting.outside is None else ""
     where = quoted(function if function != "<module>" else "", "the loop")
     first = f"{shown} is computed once and then kept" if kept else f"{shown} is computed once, outside {where}"
+    # Of what an iteration has computed from its own data the next one has no use for the history.
+    early = meeting.born in ("one earlier", "several earlier") and not kept and inside is None
+    if early:
+        first = f"{shown} is computed in an early iteration and then kept"
     if inside is not None and meeting.kept_inside is not None:
         first = (
             f"{shown} is computed once and then kept inside a call that `{inside.text(meeting.kept_inside.line)}` makes"
@@ -116,10 +120,11 @@ def explain(meeting: Meeting) -> Finding:
         "detach",
         f"detach {shown} where it is made",
         "For the losses it is data: what it was computed from is trained by other ways."
-        if meeting.is_data
+        if meeting.is_data or (early and not meeting.only_way)
         else "Right only if it is meant as a constant: what it was computed from is then no longer trained through it.",
         target=name,
         place=meeting.entry.place,
     )
-    remedies = [detach, recompute] if meeting.is_data and not kept else [recompute, detach]
+    data = (meeting.is_data and not kept) or (early and not meeting.only_way)
+    remedies = [detach, recompute] if data else [recompute, detach]
     return about_meeting(CODE, "hoisted-forward", meeting, message, carrier, remedies)

@@ -53,6 +53,18 @@ def test_writes_what_it_has_proven_and_takes_it_back(folder: Path) -> None:
     assert (folder / "main.py").read_text() == CARRIED.before
 
 
+def test_half_of_a_loss_is_not_taken_for_the_whole(folder: Path) -> None:
+    text = (
+        "import torch\nw = torch.randn(3, requires_grad=True)\nopt = torch.optim.SGD([w], 0.1)\n"
+        "for x in torch.randn(3, 4, 3):\n    opt.zero_grad()\n    loss = (x @ w).pow(2).mean()\n"
+        "    (loss / 2).backward()\n    (loss / 2).backward()\n    opt.step()\n"
+    )
+    (folder / "main.py").write_text(text)
+    _, said = fix("--write", "main.py")
+    assert (folder / "main.py").read_text() == text
+    assert "send the loss through once" in " ".join(said.split())
+
+
 @pytest.mark.slow
 def test_without_write_nothing_changes(folder: Path) -> None:
     (folder / "main.py").write_text(CARRIED.before)

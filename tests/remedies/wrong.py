@@ -527,4 +527,111 @@ REENTRANT = Broken(
     },
 )
 
+TWICE = Broken(
+    """
+    body, head = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh()), torch.nn.Linear(4, 2)
+    opt_b, opt_h = torch.optim.SGD(body.parameters(), lr=0.1), torch.optim.SGD(head.parameters(), lr=0.1)
+    for turn in range(4):
+        x = torch.randn(6, 3)
+        opt_b.zero_grad()
+        opt_h.zero_grad()
+        loss = head(body(x)).pow(2).mean()
+        loss.backward()
+        opt_b.step()
+        loss.backward()
+        opt_h.step()
+    """,
+    wrong={
+        "the head is given both gradients": patch(
+            "recompute",
+            (
+                "    opt_b.step()\n    loss.backward()\n",
+                "    opt_b.step()\n    again = head(body(x)).pow(2).mean()\n    again.backward()\n",
+            ),
+        )
+    },
+)
+
+EACH_IN_TURN = Broken(
+    """
+    body, head = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh()), torch.nn.Linear(4, 2)
+    opts = [torch.optim.SGD(net.parameters(), lr=0.1) for net in (body, head)]
+    for turn in range(4):
+        x = torch.randn(6, 3)
+        loss = head(body(x)).pow(2).mean()
+        for opt in opts:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    """,
+    right={
+        "a forward each": patch(
+            "recompute",
+            ("    loss = head(body(x)).pow(2).mean()\n", ""),
+            ("        loss.backward()", "        loss = head(body(x)).pow(2).mean()\n        loss.backward()"),
+        )
+    },
+    wrong={
+        "a batch each": patch(
+            "recompute",
+            ("    x = torch.randn(6, 3)\n    loss = head(body(x)).pow(2).mean()\n", ""),
+            (
+                "        loss.backward()",
+                "        x = torch.randn(6, 3)\n        loss = head(body(x)).pow(2).mean()\n        loss.backward()",
+            ),
+        )
+    },
+)
+
+AGAIN_AND_AGAIN = Broken(
+    """
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for turn in range(4):
+        x = torch.randn(6, 3)
+        opt.zero_grad()
+        loss = net(x).pow(2).mean()
+        for part in range(2):
+            loss.backward()
+        opt.step()
+    """,
+    wrong={
+        "another sample is added": patch(
+            "recompute",
+            ("    loss = net(x).pow(2).mean()\n", ""),
+            ("        loss.backward()", "        loss = net(x).pow(2).mean()\n        loss.backward()"),
+        )
+    },
+)
+
+ROWS = Broken(
+    """
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 3):
+        opt.zero_grad()
+        out = net(x).exp()
+        out.backward(torch.tensor([1.0, 0.0]))
+        out.backward(torch.tensor([0.0, -1.0]))
+        opt.step()
+    """,
+    wrong={"one row of two": patch("other", ("    out.backward(torch.tensor([0.0, -1.0]))\n", ""))},
+)
+
+ONE_BY_ONE = Broken(
+    """
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 2, 6, 3):
+        opt.zero_grad()
+        one, two = net(x[0]).pow(2).mean(), net(x[1]).abs().mean()
+        one.backward()
+        two.backward()
+        total = one + two
+        total.backward()
+        opt.step()
+    """,
+    right={"each once": patch("other", ("    total.backward()\n", ""))},
+)
+
 PROGRAMS = {name.lower(): value for name, value in list(globals().items()) if isinstance(value, Broken)}

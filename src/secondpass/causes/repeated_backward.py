@@ -88,6 +88,7 @@ from ._finding import about_meeting, quoted, remedy
 from .facts.lines import call_text, root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
+from .facts.operations import multiplies
 from .facts.steps import moves_between
 
 CODE = "SP101"
@@ -160,6 +161,20 @@ def explain(meeting: Meeting) -> Finding:
         remedies = [again]
     else:
         remedies = [once] if adds else [once, again]
+    if first is not None and remedies[0] is once and _entered(meeting):
+        remedies[0] = replace(
+            once,
+            title="remove the backward call before the step, and compute the loss in the closure, which the step may call again",
+            why="The closure is where the step expects its pass; an earlier one over the same loss would count it twice.",
+            place=first,
+        )
+    shares = _shares(meeting)
+    if shares and remedies[0] is once:
+        remedies[0] = replace(
+            once,
+            title="send the loss through once: whole where each backward has a share of it, else with the factor that is meant",
+            why="Each call makes a multiple of its own, and gradients add up: which sum is meant cannot be told.",
+        )
     return about_meeting(
         CODE,
         "repeated-backward",
@@ -171,12 +186,15 @@ def explain(meeting: Meeting) -> Finding:
         moves=moves,
         adds=adds,
         asks=asks,
+        shares=shares,
         closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),
+        entered=_entered(meeting),
     )
 
 
 def _moves(meeting: Meeting) -> bool:
-    """Whether parameters moved between the two passes. A step that is under way has moved none between two calls in its closure."""
+    """Whether parameters moved between the two passes. A step that is under way has moved none before its closure has returned,
+    nor between two calls in it."""
     freed, used = meeting.freed, meeting.used
     if (
         freed is not None
@@ -184,9 +202,35 @@ def _moves(meeting: Meeting) -> bool:
         and any({freed.when, used.when} <= set(s.passes) for s in meeting.trace.steps)
     ):
         return any(k in freed.versions and freed.versions[k] != v for k, v in used.versions.items())
+    if freed is not None and _entered(meeting):
+        return any(k in freed.versions and freed.versions[k] != v for k, v in used.versions.items())
     return bool(meeting.steps_between or meeting.moved) or (
         freed is not None and moves_between(meeting.trace, freed, used)
     )
+
+
+def _entered(meeting: Meeting) -> bool:
+    """Whether the second pass is made by the closure of a step that began behind the first one, and no other step came between."""
+    freed, used, between = meeting.freed, meeting.used, meeting.steps_between
+    return (
+        freed is not None
+        and bool(between)
+        and all(used.when in s.passes and freed.when not in s.passes for s in between)
+    )
+
+
+def _shares(meeting: Meeting) -> bool:
+    """Whether each pass begins with a multiple of the loss that was made for it. What a scaler makes of the loss that it is given
+    is that loss."""
+    freed, used = meeting.freed, meeting.used
+    if freed is None or freed.walked is None or set(freed.roots or ()) & set(meeting.walked):
+        return False
+    own = [n for k, n in meeting.walked.items() if n.leaf is None and k not in freed.walked]
+    if not own or not all(map(multiplies, own)):
+        return False
+    given = root_text(meeting.trace, used).replace(".", "_").isidentifier()
+    made = [n for k in used.roots or () if (n := meeting.walked.get(k)) is not None]
+    return not (given and made and all(used.place in n.stack for n in made))
 
 
 def _adds(meeting: Meeting) -> bool:

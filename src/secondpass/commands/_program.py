@@ -293,9 +293,9 @@ class Program:
             lines = ProofLines(self.log if self.lines else None, watcher.leaves, self._stop_here)
             lines.on_torch(changed=self.environment != dict(os.environ))
 
-            def on_pass(note: Any, outputs: Any) -> None:
-                before(note, outputs)
-                lines.on_pass(note, outputs)
+            def on_pass(note: Any, outputs: Any, gradients: Any) -> None:
+                before(note, outputs, gradients)
+                lines.on_pass(note, outputs, gradients)
 
             watcher.on_pass, watcher.brief = on_pass, False
             register_optimizer_step_pre_hook(lines.on_step)

@@ -144,7 +144,7 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
     here = project.at(finding.failed)
     if not here or finding.failed is None or finding.freed is None or finding.freed == finding.failed:
         return
-    if finding.cause == "repeated-backward" and not finding.facts.get("adds", True):
+    if finding.cause == "repeated-backward" and (not finding.facts.get("adds", True) or finding.facts.get("shares")):
         return
     source, statement = here
     if not pass_calls(statement):
@@ -152,10 +152,16 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
         return
     if not _is_alone(statement):
         return
+    if finding.facts.get("entered"):
+        # A step may call its closure any number of times: that is where its pass belongs.
+        outer = project.at(finding.freed)
+        if outer and _is_alone(outer[1]) and pass_calls(outer[1]) and not project.reads_gradients:
+            yield _without(*outer, "the step makes this pass itself, in its closure", safe=False, which="first")
+        return
     if finding.facts.get("moves"):
         # Behind a step, and no step uses it: see `prove.rounds`. Who looks at gradients may want to see this one.
         if not finding.facts.get("looping") and not project.reads_gradients:
-            yield _without(source, statement, safe=False)
+            yield _without(source, statement, "no step uses the gradient that it leaves", safe=False)
         return
     observed = finding.facts.get("adds") and finding.facts.get("moves") is False
     for where, scope in () if observed else project.scopes(finding.failed):
@@ -171,15 +177,12 @@ def _one_too_many(finding: Finding, project: Project) -> Iterator[Way]:
             ):
                 return
             break
-    yield _without(source, statement, safe=True)
+    yield _without(source, statement, "the first pass has already put the gradient of this root in place", safe=True)
 
 
-def _without(source: Source, statement: cst.BaseStatement, *, safe: bool) -> Way:
-    """The program without a second pass."""
-    why = "the first pass has already put the gradient of this root in place"
-    way = Way(
-        title="Remove the second pass", safe=safe, why=why if safe else "no step uses the gradient that it leaves"
-    )
+def _without(source: Source, statement: cst.BaseStatement, why: str, *, safe: bool, which: str = "second") -> Way:
+    """The program without one of two passes."""
+    way = Way(title=f"Remove the {which} pass", safe=safe, why=why)
     way.patch.delete(source, statement)
     return way
 

@@ -90,9 +90,9 @@ class Recorder:
         watcher.modules.start()
         on_pass, on_failure = watcher.on_pass, watcher.on_failure
 
-        def passing(note: PassNote, outputs: Any) -> None:
+        def passing(note: PassNote, outputs: Any, gradients: Any) -> None:
             if on_pass is not None:
-                on_pass(note, outputs)
+                on_pass(note, outputs, gradients)
             self._begins(note, outputs)
 
         def failing(failed: Failed, error: BaseException) -> None:

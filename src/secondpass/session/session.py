@@ -232,7 +232,7 @@ class Session:
             if (key,) == place:
                 self._swallowed[key] = (told, times + 1)
 
-    def _went_on(self, note: PassNote | None = None, outputs: Any = None) -> None:
+    def _went_on(self, note: PassNote | None = None, *_: Any) -> None:
         """A pass begins after one that failed, or the program ends well: it has caught the error."""
         if self._tries:
             self._tries -= 1

@@ -12,7 +12,8 @@ Of several ranks the first one writes them.
 
 Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
-A pass says which parameters lie behind its roots and what its graph is made of (`shape`), and which optimizers had no gradient
+A pass says which gradients it begins with and where it is to stop (`sent`: two passes of one run can be compared by it, runs
+cannot), which parameters lie behind its roots and what its graph is made of (`shape`), and which optimizers had no gradient
 (`clean`); a step which parameters had a gradient, which of them others own as well (`shared`), and which optimizers own no others
 (`within`: one that works through another). Parameters are `[optimizer, parameter]`, both counted in the order in which the
 program made them, so that two runs of a program name the same things alike.
@@ -67,7 +68,7 @@ class ProofLines:
         """torch has been imported; `changed`: the program has changed the environment before."""
         self._write({"what": "torch", "environment": changed})
 
-    def on_pass(self, note: PassNote, outputs: Any) -> None:
+    def on_pass(self, note: PassNote, outputs: Any, gradients: Any) -> None:
         """A pass begins."""
         self.passes += 1
         self._look_for_lines()
@@ -75,6 +76,7 @@ class ProofLines:
         if self.passes <= _LOOKS:
             roots = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
             line["digest"], line["random"] = _digest(roots), _random()
+            line["sent"] = [_digest(gradients), note.inputs]
             if len(roots) == 1 and torch.is_tensor(roots[0]) and roots[0].numel() == 1:
                 line["value"] = float(roots[0].detach().real)
             line["clean"] = [i for i, o in enumerate(self._optimizers) if not _filled(o)]

@@ -72,7 +72,7 @@ class Watcher:
         """Where the log stood."""
         self.on_failure: Callable[[Any, BaseException], None] | None = None
         self.on_refusal: Callable[[Refused, BaseException], None] | None = None
-        self.on_pass: Callable[[PassNote, Any], None] | None = None
+        self.on_pass: Callable[[PassNote, Any, Any], None] | None = None
         self.on_left: Callable[[PassNote], None] | None = None
         """Hears of the end of each of them that went well."""
         self.modules: Any = None
@@ -202,7 +202,7 @@ class Watcher:
             note.handed = self.reducers.before()
         ledger.add(note)
         if self.on_pass is not None:
-            self.on_pass(note, outputs)
+            self.on_pass(note, outputs, args[0])
         return note
 
     def _stepped_by_hand(self, note: PassNote) -> None:

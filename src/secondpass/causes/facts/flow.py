@@ -72,7 +72,7 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
                 return False
         if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
             inner = _calls_of(stmt, first.stack[depth - 1].function if depth else "grad") if pure else set()
-            if depth and inner and _leaves_arithmetic(source, stmt, inner, losses):
+            if depth and inner and _leaves_arithmetic(source, root_of(stmt) or stmt, inner, losses):
                 return False
             if isinstance(stmt, ast.Return):
                 tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}

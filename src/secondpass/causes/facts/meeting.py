@@ -579,6 +579,8 @@ class Meeting:
         ]
         if first is not None and beside and self._same_sum(beside, [n for n in first if 0 <= n not in self.walked]):
             return True
+        if self._sums_up:
+            return True
         if not all(map(scales, beside)):
             return False
         if first is not None and not beside and self._was_term:
@@ -589,6 +591,24 @@ class Meeting:
             extra = [n for n in first if n >= 0 and n not in self.walked]
             return len(extra) <= _SCALING
         return True
+
+    @property
+    def _sums_up(self) -> bool:
+        """Whether the second pass starts from a sum of nothing but what passes since the last step have started from."""
+        before = [s.when for s in self.trace.steps if s.when < self.used.when]
+        since = [p for p in self.trace.passes if max(before, default=-1) < p.when < self.used.when and p.frees]
+        roots = {n for p in since for n in p.roots or () if n >= 0}
+        todo, found = list(self.used.roots or ()), set[int]()
+        while todo:
+            number = todo.pop()
+            if number in roots:
+                found.add(number)
+                continue
+            node = self.walked.get(number)
+            if node is None or node.leaf is not None or not (adds(node) or scales(node)):
+                return False
+            todo += node.parents or ()
+        return len(found) > 1
 
     @property
     def _was_term(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...record import Node
 
-__all__ = ["adds", "averages", "is_linear", "is_row", "is_view", "joins", "mixes", "scales", "subtracts"]
+__all__ = ["adds", "averages", "is_linear", "is_row", "is_view", "joins", "mixes", "multiplies", "scales", "subtracts"]
 
 _SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
 _ADD = _SUBTRACT | {"Add", "Sum", "Stack", "Cat"}
@@ -47,6 +47,11 @@ def subtracts(node: Node) -> bool:
 def scales(node: Node) -> bool:
     """Whether a node multiplies by a constant, averages, or hands a value on."""
     return (_name(node) in _SCALE and _alone(node)) or _name(node) in _SAME
+
+
+def multiplies(node: Node) -> bool:
+    """Whether a node multiplies by a constant."""
+    return _name(node) in ("Mul", "Div") and _alone(node)
 
 
 def averages(node: Node) -> bool:

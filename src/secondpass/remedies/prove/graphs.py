@@ -33,6 +33,7 @@ from .run import Run
 __all__ = ["KEEPS_EVENTS", "UNUSED", "missing", "of_other_kind", "same_values"]
 
 UNUSED = "no step uses the gradient of the second pass: which one is to be looked at cannot be told"
+DOUBLED = "a step that comes next would use the gradient of the first pass and that of the second"
 KEEPS_EVENTS = {
     "add-zero-grad", "clone", "create-graph", "detach", "drop-retain", "inputs", "item", "keep-history", "retain-graph",
 }  # fmt: skip
@@ -210,17 +211,20 @@ def _made_again(finding: Finding, before: Run, after: Run) -> str:
     twice = finding.cause == "repeated-backward"
     if (
         twice
-        and facts.get("adds")
+        and (facts.get("adds") or facts.get("looping"))
         and not facts.get("moves")
         and k
         and now.get("digest") == _passes(after)[k - 1].get("digest")
     ):
-        return "the same gradient would be added once more"
+        return f"the same gradient would be {'added' if facts.get('adds') else 'computed'} once more"
     if twice and facts.get("moves") and not (facts.get("looping") or facts.get("closure")) and not _stepped(after, k):
         return UNUSED
     if twice and facts.get("moves") and not facts.get("closure") and _mixed(after, k):
         return "its gradient would be added to that of the next loss: whether that is wanted cannot be told"
-    every_turn = finding.cause == "hoisted-forward" or (twice and bool(facts.get("moves") or facts.get("looping")))
+    if twice and facts.get("moves") and _doubled(after, k):
+        return DOUBLED
+    turns = facts.get("moves") or (facts.get("looping") and not facts.get("adds"))
+    every_turn = finding.cause == "hoisted-forward" or (twice and bool(turns) and not _by_turns(after, k))
     if not every_turn and then.get("random") != now.get("random"):
         return "what is run again draws other random numbers"
     if not _readable(then, now):
@@ -263,6 +267,33 @@ def _mixed(run: Run, k: int) -> bool:
         elif line["what"] == "step" and line.get("optimizer", -1) in own:
             return False
     return False
+
+
+def _doubled(run: Run, k: int) -> bool:
+    """Whether the gradient of a pass is added, for an optimizer that steps next, to that of the pass before it."""
+    here = _passes(run)[k]
+    both = _reached(_passes(run)[k - 1]) & _reached(here) & _players(run)[k] if k else set[str]()
+    return bool(both - _stepped_before(run, k) - {str(o) for o in here.get("clean", ())})
+
+
+def _by_turns(run: Run, k: int) -> bool:
+    """Whether others step next than have stepped since the pass before: all of them are given one loss, of one batch."""
+    stepped = _stepped_before(run, k)
+    return bool(stepped) and not stepped & _players(run)[k]
+
+
+def _stepped_before(run: Run, k: int) -> set[str]:
+    """Who has stepped between a pass and the one before it."""
+    at = [i for i, line in enumerate(run.lines) if line["what"] == "pass"]
+    return (
+        {str(line.get("optimizer", -1)) for line in run.lines[at[k - 1] : at[k]] if line["what"] == "step"}
+        if k
+        else set()
+    )
+
+
+def _reached(line: Line) -> set[str]:
+    return {str(o) for o, _ in line.get("behind", ())}
 
 
 def _times(counts: Counter[str], n: int) -> Counter[str]:

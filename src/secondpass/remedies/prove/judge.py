@@ -218,13 +218,22 @@ def judge(
 
 
 def _same_root(finding: Finding, before: Run) -> bool:
-    """Whether the pass that failed began with the value that one before it, since the last step, began with."""
+    """Whether the pass that failed would have given what one before it, since the last step, has given; or what all of them have,
+    as a sum of theirs does."""
     since = before.lines
     for i, line in enumerate(before.lines):
-        if line["what"] == "step" and not finding.facts.get("moves"):
+        if line["what"] == "step" and not (finding.facts.get("moves") or finding.facts.get("entered")):
             since = before.lines[i:]
-    digests = [line.get("digest") for line in since if line["what"] == "pass"]
-    return not digests or digests[-1] is None or digests[-1] in digests[:-1]
+    passes = [line for line in since if line["what"] == "pass"]
+    if not passes or "digest" not in passes[-1]:
+        return True
+    last, others = passes[-1], [p for p in passes[:-1] if p.get("sent") == passes[-1].get("sent")]
+    if any(p["digest"] == last["digest"] for p in others):
+        return True
+    values = [p.get("value") for p in passes]
+    if len(others) < 2 or len(others) < len(passes) - 1 or None in values:
+        return False
+    return isclose(sum(values[:-1]), values[-1], rel_tol=1e-5)  # type: ignore[arg-type]
 
 
 def _steps_alike(before: Run, after: Run, *, every: bool) -> bool:

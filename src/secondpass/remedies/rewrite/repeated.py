@@ -54,10 +54,13 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
             anchor, after = source.within(target, block), False
             if anchor is None:
                 anchor, after = last, True
-            later = _read_later(source, part, body, two) - set().union(*(names_read(s) for s in late))
+            later = _read_later(source, part, body, two)
+            # What is there already, and reads it for this pass, reads the new one.
+            behind = later & set().union(*(names_read(s) for s in late)) - set().union(*(written(s) for s in late))
+            later -= set().union(*(names_read(s) for s in late)) - behind
             # Of one loss that is sent through twice, what is reported is the first; but a pass to come may want the new one.
             own_name = later & names_read(two) if finding.cause == "repeated-backward" else set[str]()
-            later -= names_read(two) - own_name
+            later -= names_read(two) - own_name - behind
             for reported in (later, later - own_name) if own_name else (later,):
                 way = Way(
                     title="Run the forward again for the second pass",
@@ -81,9 +84,10 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                     renamed=reported,
                     data=data,
                 )
-                for name in sorted(reported & own_name):
-                    for node in reads(two, name):
-                        way.patch.replace(source, node, f"{name}_again")
+                for statement, anew in [(two, reported & (own_name | behind)), *((s, behind) for s in late)]:
+                    for name in sorted(anew):
+                        for node in reads(statement, name):
+                            way.patch.replace(source, node, f"{name}_again")
                 yield way
 
 

@@ -1,0 +1,16 @@
+# repeated-backward: fit; retain-graph
+import torch
+
+
+def weighted(w, x):
+    fit = torch.tanh(x @ w).pow(2).mean()
+    (slope,) = torch.autograd.grad(fit, [w])  #! freed
+    return fit / (1 + slope.norm().item())
+
+
+w = torch.randn(4, requires_grad=True)
+opt = torch.optim.SGD([w], 0.1)
+for x in torch.randn(3, 8, 4):
+    opt.zero_grad()
+    weighted(w, x).backward()  #! failed
+    opt.step()

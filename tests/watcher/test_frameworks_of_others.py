@@ -129,7 +129,7 @@ def findings(folder: Path, program: str) -> list[dict[str, Any]]:
     [
         (QUEUE, "stored-history", "self.queue[0]", "Mine(Past(), model=Net()).fit(data)"),
         (ONCE, "hoisted-forward", "self.marks", "Mine(Net(), anchors=torch.randn(2, 3)).fit(data)"),
-        (CUT, "unreached-parameter", "model.bridge", "with torch.no_grad():"),
+        (CUT, "unreached-parameter", "self.model.bridge", "with torch.no_grad():"),
     ],
 )
 def test_a_framework_that_nobody_knows(tmp_path: Path, program: str, cause: str, carrier: str, line: str) -> None:

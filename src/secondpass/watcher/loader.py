@@ -11,6 +11,7 @@ import ast
 import builtins
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ..source import uncollected
+from .libraries import library_of
 from .log import END, ENTER, ENTRY, LOOP, MARK, STATEMENT, Log, Statement
 
 __all__ = ["Finder", "compile_marked"]
@@ -196,12 +198,12 @@ class Finder(importlib.abc.MetaPathFinder):
         self._on_torch = on_torch
 
     def owns(self, file: str) -> bool:
-        """Whether a file is the user's: below the folder, and not in an environment that lies there."""
+        """Whether a file is the user's: below the folder, and not in an environment or a library that lies there."""
         try:
             parts = Path(file).resolve().relative_to(self.root).parts
         except (ValueError, OSError):
             return False
-        return not _OUTSIDE.intersection(parts)
+        return not _OUTSIDE.intersection(parts) and (len(parts) < 2 or not library_of(os.path.abspath(file)))
 
     def shown(self, file: str) -> str:
         """A file's name in places."""

@@ -159,6 +159,15 @@ def explain(meeting: Meeting) -> Finding:
             f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
         )
         remedies = [again]
+        if meeting.next_player:
+            joint = remedy(
+                "other",
+                f"send {shown} through once, before the optimizers step in turn",
+                "One pass gives every parameter its gradient, and each optimizer applies its own part of it.",
+                target=name,
+                place=meeting.used.place,
+            )
+            remedies = [joint, again]
     else:
         remedies = [once] if adds else [once, again]
     if first is not None and remedies[0] is once and _entered(meeting):
@@ -187,6 +196,7 @@ def explain(meeting: Meeting) -> Finding:
         adds=adds,
         asks=asks,
         shares=shares,
+        in_turn=bool(meeting.next_player),
         closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),
         entered=_entered(meeting),
     )

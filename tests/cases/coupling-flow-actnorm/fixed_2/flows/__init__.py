@@ -1,0 +1,4 @@
+from .layers import ActNorm, AffineCoupling, Permute
+from .model import Flow
+
+__all__ = ["ActNorm", "AffineCoupling", "Permute", "Flow"]

@@ -177,7 +177,7 @@ def _always_lost(trace: Trace) -> list[Finding]:
         after = [p for p in trace.passes if p.when > (owner.first or 0) and p.kind == "backward" and not p.nested]
         mine = [one for one in series(trace) if one.leaves == owner.leaves]
         held = {n for one in mine for a, b in one.pairs() for n in one.wiped(trace, a, b)}
-        lost = set(owner.bare or ()) - others - held
+        lost = set((owner.bare if owner.given is None else owner.given) or ()) - others - held
         hits = [p for p in after if lost & (p.walked or frozenset())]
         if owner.steps > _TIMES and len(hits) >= _TIMES and lost and lost != set(owner.leaves):
             names = sorted(trace.nodes[n].leaf or "" for n in lost if n in trace.nodes)

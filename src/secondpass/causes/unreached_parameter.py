@@ -123,7 +123,7 @@ def _of(trace: Trace, owner: Owner) -> list[Finding]:
     if (owner.idle or 0) > _STEPS and (now := _named_alike(trace, owner)):
         return [_replaced(trace, owner, now, while_it_ran=True)]
     # Those that a pass reached had a gradient that was cleared again: another cause.
-    bare = set(owner.bare or ()) - _reached(trace, owner.first)
+    bare = set(owner.bare or ()) - _filled(trace, owner)
     found = _unregistered(trace, owner) if owner.steps >= _STEPS else []
     if owner.steps < _STEPS or bare <= set(owner.kept_alike or ()):
         return found
@@ -140,6 +140,14 @@ def _of(trace: Trace, owner: Owner) -> list[Finding]:
     if bare == set(owner.leaves):
         return [*found, _unreached(trace, owner, [trace.nodes[n].leaf or "" for n in bare if n in trace.nodes])]
     return [*found, *_cut_off(trace, owner, bare)]
+
+
+def _filled(trace: Trace, owner: Owner) -> set[int]:
+    """The leaves that passes have walked, and (as far as somebody looked) given a gradient: a function of the program's own may
+    give None."""
+    never = set(owner.bare or ()) - set(owner.given) if owner.given is not None else set()
+    walks = [(p.walked or frozenset(), p.filled) for p in trace.passes if p.when >= (owner.first or 0)]
+    return {n for walked, filled in walks for n in walked if n < 0 and (filled is None or n not in never)}
 
 
 def _reached(trace: Trace, since: int | None = None) -> set[int]:

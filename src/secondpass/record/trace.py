@@ -52,6 +52,8 @@ class Owner:
     network, a running average. None where nobody looked."""
     idle: int | None = None
     """How many of its last steps came after passes that had filled none of its gradients; None where nobody looked."""
+    given: tuple[int, ...] | None = None
+    """Those of `bare` that had a gradient when a pass ended; None where nobody looked. A walk to a leaf may bring none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,8 @@ class Book:
         self.followed = [(leaves.number(p), weakref.ref(p)) for p in followed]
         self.bare = {leaves.number(p): weakref.ref(p) for p in parameters}
         """Those that have had no gradient at any step so far."""
+        self.given: set[int] = set()
+        """Of `bare`: those that had a gradient when a pass ended."""
         self.first_values: dict[int, tuple[int, int | None]] = {}
         """Of `bare` before the first step: version and digest."""
         self.copies: set[int] = set()
@@ -351,7 +353,12 @@ class Gradients:
 
     def pass_ends(self, when: int) -> tuple[int, ...]:
         """The leaves whose gradient a pass has changed."""
-        filled = [n for book in self._own() for n in book.fill(when)]
+        filled = []
+        for book in self._own():
+            filled += book.fill(when)
+            if book.looked:
+                bare = ((n, ref()) for n, ref in book.bare.items() if n not in book.given)
+                book.given.update([n for n, leaf in bare if leaf is not None and leaf.grad is not None])
         for book in self.hand.values():
             if book.thread == get_ident():
                 book.note_versions()

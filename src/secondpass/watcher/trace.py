@@ -290,6 +290,7 @@ class _Builder:
                     book.first,
                     alive=id(book) in of,
                     requiring=requiring,
+                    given=tuple(book.given & set(book.bare)) if bare is not None else None,
                     kept_alike=book.kept_alike() if bare is not None else None,
                     idle=book.idle,
                 )

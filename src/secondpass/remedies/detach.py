@@ -212,7 +212,9 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
         for other in _companions(project, name):
             # Of one network, both are data in the loss of the other. Of two networks that learn from each other, each
             # output is data in the loss of the other.
-            one = trains is not None and _trains(project, finding, other) == trains
+            one = trains is not None and (
+                _of_one_value(project, name, other) or _trains(project, finding, other) == trains
+            )
             patch = Patch()
             own = _own_reads(finding, project, places[0], name)
             others = _own_reads(finding, project, places[0 if one else 1], other)
@@ -285,6 +287,16 @@ def _companions(project: Project, name: str) -> list[str]:
                 if plain(name) in written(statement):
                     found += sorted((written(statement) - {plain(name)}) & tracked)
     return list(dict.fromkeys(found))
+
+
+def _of_one_value(project: Project, name: str, other: str) -> bool:
+    """Whether two names are parts of what one expression gives: one network has made both."""
+    for source in project.sources:
+        for statement in simple(source.module, nested=True):
+            if {plain(name), plain(other)} <= written(statement) and isinstance(statement, cst.SimpleStatementLine):
+                small = statement.body[0]
+                return isinstance(small, cst.Assign) and not isinstance(small.value, cst.Tuple | cst.List)
+    return False
 
 
 def _reads_towards(project: Project, place: Place | None, name: str) -> list[tuple[Source, cst.BaseExpression]]:

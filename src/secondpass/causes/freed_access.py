@@ -162,5 +162,10 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         evidence=tuple(pass_evidence(trace, failure.when, {freed.when: "freed"} if freed is not None else {})),
         remedies=tuple(remedies),
         sure=node is not None and freed is not None,
-        facts={"used_stack": [place_of(p) for p in failure.stack], "node": node.op if node is not None else ""},
+        facts={
+            "used_stack": [place_of(p) for p in failure.stack],
+            "node": node.op if node is not None else "",
+            "moves": freed is not None
+            and any(freed.when < s.when <= failure.when and s.moved != () for s in trace.steps),
+        },
     )

@@ -177,12 +177,13 @@ def explain(meeting: Meeting) -> Finding:
             why="The closure is where the step expects its pass; an earlier one over the same loss would count it twice.",
             place=first,
         )
-    shares = _shares(meeting)
+    # Made in some turns only, the second pass is to weigh those.
+    shares = _shares(meeting) or _now_and_then(meeting)
     if shares and remedies[0] is once:
         remedies[0] = replace(
             once,
-            title="send the loss through once: whole where each backward has a share of it, else with the factor that is meant",
-            why="Each call makes a multiple of its own, and gradients add up: which sum is meant cannot be told.",
+            title="send the loss through once, with the factor that is meant: whole where each backward has a share of it",
+            why="Gradients add up from call to call: which sum of them is meant cannot be told.",
         )
     return about_meeting(
         CODE,
@@ -241,6 +242,12 @@ def _shares(meeting: Meeting) -> bool:
     given = root_text(meeting.trace, used).replace(".", "_").isidentifier()
     made = [n for k in used.roots or () if (n := meeting.walked.get(k)) is not None]
     return not (given and made and all(used.place in n.stack for n in made))
+
+
+def _now_and_then(meeting: Meeting) -> bool:
+    """Whether the first of the two calls has been made before without the second one."""
+    freed, used = meeting.freed, meeting.used
+    return freed is not None and not meeting.same_site and (freed.iteration or 0) > (used.iteration or 0) > 0
 
 
 def _adds(meeting: Meeting) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding, Remedy
+from ..record import Finding, Place, Remedy
 from .detach import stepped
 from .edit.source import Source, walk
 from .find.callers import parameters_of as arguments_of
@@ -323,11 +323,12 @@ def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
     if finding.failed is None or finding.freed is None:
         return
     for source, scope in project.scopes(finding.failed, finding.freed):
-        for site in project.sites(source, scope, finding.failed)[-1:]:
-            block = source.block(site)
-            passes = [
-                s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, finding.freed)
-            ]
+        for read in project.sites(source, scope, finding.failed)[-1:]:
+            site: cst.BaseStatement = read
+            block, passes = _before(source, project, site, finding.freed)
+            while not passes and isinstance(around := source.owner(site), cst.If) and len(block) == 1:
+                site = around  # alone under its condition, it goes with that
+                block, passes = _before(source, project, site, finding.freed)
             if passes and isinstance(passes[-1], cst.For | cst.While) and isinstance(site, cst.SimpleStatementLine):
                 # Behind a loop: what its last turn reads is what was meant.
                 inner = source.body(passes[-1])
@@ -335,3 +336,11 @@ def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
             if passes and isinstance(passes[-1], cst.SimpleStatementLine):
                 way = Way(title="Read the graph before the pass frees it", safe=True, why="the buffers are still there")
                 yield _move(way, source, site, passes[-1], after=False)
+
+
+def _before(
+    source: Source, project: Project, site: cst.BaseStatement, freed: Place
+) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:
+    """The block of a statement, and those before it in that block that come to a pass."""
+    block = source.block(site)
+    return block, [s for s in block if source.order(s) < source.order(site) and project.leads_to(source, s, freed)]

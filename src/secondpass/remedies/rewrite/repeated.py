@@ -190,8 +190,8 @@ def _same_turn(source: Source, statement: cst.BaseStatement, loop: cst.CSTNode) 
 
 
 def for_access(finding: Finding, project: Project) -> Iterator[Way]:
-    """A fresh graph, never sent through a pass, for whoever reads its buffers."""
-    if finding.failed is None:
+    """A fresh graph, never sent through a pass, for whoever reads its buffers: those of the same parameters."""
+    if finding.failed is None or finding.facts.get("moves"):
         return
     for source, scope in project.scopes(finding.failed):
         for site in project.sites(source, scope, finding.failed)[-1:]:

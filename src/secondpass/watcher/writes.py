@@ -56,12 +56,12 @@ def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, 
     if not candidates:
         how, place = _by_module(graph) if leaf is None else ("", None)
         return Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how), leaf, names
-    bases = {n.partition(".")[0].partition("[")[0] for n in names} | set(names)
-    known = [c for c in candidates if c[1] in names or c[1].partition(".")[0] in bases]
-    if not known:
-        # What is `env.position` at the pass is `self.position` in the method that wrote.
-        inner = {n.rpartition(".")[2] for n in names if "." in n}
-        known = [c for c in candidates if "." in c[1] and c[1].rpartition(".")[2] in inner]
+    bases = {n.partition(".")[0].partition("[")[0] for n in names}
+    # What is `env.position` at the pass is `self.position` in the method that wrote.
+    inner = {n.rpartition(".")[2] for n in names if "." in n}
+    known = [c for c in candidates if c[1] in names]
+    known = known or [c for c in candidates if "." in c[1] and c[1].rpartition(".")[2] in inner]
+    known = known or [c for c in candidates if c[1].partition(".")[0] in bases]
     if leaf is not None and not any(c[1] in names for c in candidates):
         # `for p in model.parameters(): p.copy_(...)`: a parameter under another name. A slot that is assigned is
         # seldom a parameter's, and a sum often a count.

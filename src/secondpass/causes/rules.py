@@ -80,7 +80,13 @@ def _stored(m: Meeting) -> bool:
         return False  # one iteration's values, used by several losses
     kept = m.still_stored and (m.again is True or added_to(m)) and m.born != "before the loop"
     several = m.stores_several is not None or kept or m.assembled
-    several = several or m.keyed or m.in_turn is not None or (keeping_function(m) is not None and not kept_once(m))
+    several = (
+        several
+        or m.keyed
+        or m.rows is not None
+        or m.in_turn is not None
+        or (keeping_function(m) is not None and not kept_once(m))
+    )
     # A state that is also listed is carried on by its own name, unless what is taken from the list is a choice.
     listed = m.next and any(b.path.holder is None for b in (*m.bound_now, *m.bound_then))
     return several and (not listed or m.sampled is not None)

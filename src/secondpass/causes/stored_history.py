@@ -137,6 +137,8 @@ def _carrier(meeting: Meeting) -> Carrier | None:
     store = meeting.stores_several or meeting.in_turn
     if found is not None and found.name not in named.written:
         store = store or meeting.store  # a name that was only taken from there: `for p in store.values()`
+    if meeting.rows is not None and store is None:
+        return Carrier(as_written(meeting.trace, f"{meeting.rows.name}[...]", named.written), "slot")
     for b in (*meeting.bound_now, *meeting.bound_then):
         if store is not None and b.number == meeting.entry.number and b.path.is_below(store):
             return Carrier(as_written(meeting.trace, b.name, named.written), b.kind)

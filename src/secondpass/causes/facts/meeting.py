@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
-from .operations import adds, averages, is_linear, is_view, joins, mixes, scales, subtracts
+from .operations import adds, averages, is_linear, is_row, is_view, joins, mixes, scales, subtracts
 from .steps import steps_in_loop
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "meetings", "outdated"]
@@ -502,6 +502,18 @@ class Meeting:
             if len(taken - {frozenset()}) > 1:
                 return holder
         return None
+
+    @cached_property
+    def rows(self) -> Path | None:
+        """A container of rows, each in a place of its own, of which the pass walks some: a batch that was put away sample by
+        sample."""
+        found: dict[Path, list[Binding]] = {}
+        for b in self.trace.bindings:
+            node = self.trace.nodes.get(b.number)
+            if b.when == self.used.when and b.path.holder is not None and node is not None and is_row(node):
+                found.setdefault(b.path.holder, []).append(b)
+        several = (k for k, rows in found.items() if len(rows) > 2 and any(b.number in self.walked for b in rows))
+        return next(several, None)
 
     @cached_property
     def assembled(self) -> bool:

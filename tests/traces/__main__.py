@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from pathlib import Path
 
 from ..faults.pool import ROOT, Pool, Worker
 from ..faults.program import Program
@@ -15,13 +16,19 @@ LARGEST = 60_000
 """Bytes, compressed. What is larger tells nothing that smaller ones do not."""
 
 
+def _files(case: Path) -> list[Path]:
+    return [p for p in sorted(case.rglob("*.py")) if not p.relative_to(case).parts[0].startswith("fixed_")]
+
+
 def main() -> int:
     TRACES.mkdir(exist_ok=True)
     names = sys.argv[1:]
     for old in () if names else TRACES.glob("*.json.gz"):
         old.unlink()
     programs = [
-        Program(key.parent.name, {p.name: p.read_text(encoding="utf-8") for p in key.parent.glob("*.py")})
+        Program(
+            key.parent.name, {str(p.relative_to(key.parent)): p.read_text(encoding="utf-8") for p in _files(key.parent)}
+        )
         for key in sorted(CASES.glob("*/key.json"))
         if not names or key.parent.name in names
     ]

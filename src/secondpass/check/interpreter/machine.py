@@ -74,8 +74,8 @@ class Loop:
     """One loop that is being walked."""
 
     __slots__ = (
-        "began", "count", "counters", "cut", "first", "jumped", "lazy", "length", "listed", "passes", "period",
-        "touched", "turn", "want", "whole",
+        "asked", "began", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
+        "passes", "period", "total", "touched", "turn", "want", "whole",
     )  # fmt: skip
 
     def __init__(self, first: int, lazy: bool = False) -> None:
@@ -104,6 +104,14 @@ class Loop:
         """Whether it goes through things that are known one by one, not through numbers."""
         self.touched: dict[int, int] = {}
         """The leaves that it cleared or changed, by identity, and the turn in which it first did."""
+        self.total: tuple[Any, float] | None = None
+        """How many turns it has, where that is an unknown number: its identity, and what is added to it."""
+        self.index = -1
+        """How many elements came before that of this turn."""
+        self.asked = False
+        """Whether something depends on which turn is the last."""
+        self.last = False
+        """Whether this is the last turn, where something depends on that."""
         self.counters: dict[Any, Any] = {}
         """The numbers that its turns change: (container, name, turn, change)."""
 

@@ -182,6 +182,8 @@ class Machine(ABC):
         """(file, line, name) of what should have been there and was not, and how many statements had run by then."""
         self.late: set[tuple[str, int]] = set()
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
+        self.guessing = False
+        """Whether it reads a function whose arguments cannot be told: they may be anything that the file has made."""
         self.hurried = 0
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []

@@ -80,3 +80,37 @@ def test_a_graph_that_another_program_walks_again(told, programs: list[str], cod
 def test_what_other_programs_showed_is_kept(told) -> None:  # type: ignore[no-untyped-def]
     assert told("retain_graph=True", "scaled", "twice", cache=".kept") == set()
     assert told("retain_graph=True", "scaled", "twice", cache=".kept") == set()
+
+
+SLOPES = """
+    import torch
+
+    def slope(loss, params, keep=True):
+        if loss is None or not loss.requires_grad:
+            return None
+        return torch.autograd.grad(loss, params, retain_graph=keep, allow_unused=True)
+
+    class Watched:
+        def __init__(self, model):
+            self.model = model
+
+        def once(self, x):
+            said, other = self.model(x)
+            return slope(said.mean(), list(self.model.parameters()))
+{other}
+"""
+
+EACH = """
+        def each(self, x):
+            said = self.model.say(x)
+            first, second = said.mean(), said.std()
+            for part in (self.model.a, self.model.b):
+                params = list(part.parameters())
+                print(slope(first, params), slope(second, params))
+"""
+
+
+@pytest.mark.parametrize(("other", "codes"), [("", ["SP402"]), (EACH, [])])
+def test_a_graph_that_another_caller_may_walk_again(tmp_path: Path, other: str, codes: list[str]) -> None:
+    (tmp_path / "watched.py").write_text(dedent(SLOPES.format(other=other)), "utf-8")
+    assert [f.code for f in read([tmp_path], Settings(jobs=1)).findings] == codes

@@ -121,10 +121,12 @@ def _is_users(trace: Trace, one: Pass) -> bool:
 
 def _needed(trace: Trace, one: Pass) -> bool | None:
     """Whether a later pass walked what this one kept, or the program reads it; None where it cannot be told."""
+    later = [p for p in trace.passes if p.when > one.when]
+    if any(set(one.roots or ()) & set(p.roots or ()) for p in later):
+        return True  # whatever is behind it
     if one.walked is None:
         return None
     own = {n for n in one.walked if n >= 0}
-    later = [p for p in trace.passes if p.when > one.when]
     for p in later:
         if p.walked is not None and own & p.walked:
             return True

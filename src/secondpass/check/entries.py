@@ -131,6 +131,7 @@ def as_function(file: str, name: str, cls: str, method: str) -> Any:
     """Starts a function with arguments that cannot be told; a method on an object made the same way."""
 
     def start(m: Machine) -> None:
+        m.guessing = True
         module = m.module(name, file)
         m.execute(module, lambda tree: _definitions(m.project, tree))
         frame = Frame("<module>", module, Scope(module.globals, None, module))

@@ -9,7 +9,8 @@ NOTE [ When a finding is certain ]
    has at the same line (an attribute, a key, a name): with those answers the program would have failed.
 4. Nothing is said that hangs on a branch which no reading entered that came to it: the program is read again with that
    branch taken.
-5. That something is never needed must be so whichever options the program is run with, not with their defaults alone.
+5. A program that trains nothing with its options' defaults is read with other ones: the first that make it train.
+6. That something is never needed must be so whichever options the program is run with, not with their defaults alone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Reading:
     answers: Answers = field(default_factory=dict)
     ways: Ways = field(default_factory=dict)
     settings: Ways = field(default_factory=dict)
+    options: list[Site] = field(default_factory=list)
+    """The conditions that options decide which go the other way than with their defaults: NOTE [ When a finding is certain ] 5."""
     optional: bool = False
     """Whether options were read as what their defaults are not."""
     turned: list[list[Site]] = field(default_factory=list)
@@ -137,6 +140,8 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
             # What a network that is not read has saved is not known.
             and not (f.code == "SP110" and (f.failed in failed or f.built in made.unread))
             and not (f.code == "SP402" and f.failed in m.engine.needed)
+            # A network that a function was given may be the one whose parameters another does not reach.
+            and not (f.code == "SP406" and m.guessing and made.unread)
             and not (f.severity != "error" and (may_change(m, f) or _is_late(m, f)))
         )
     return made
@@ -157,12 +162,15 @@ def read_program(project: Project, start: Start, budget: Budget) -> Outcome:
         if len(readings) == 2 and not any(r.findings for r in readings):
             break
         readings.append(_once(project, start, policy, budget))
+    if not any(r.passes for r in readings):
+        readings += _trained(project, start, budget, readings[:2])
     certain = _certain(readings)
     for _ in range(_ONWARD):
         onward = _onward(readings, certain)
         if onward is None:
             break
-        readings.append(_once(project, start, onward[0].policy, budget, onward[1]))
+        base, further = onward
+        readings.append(replace(_once(project, start, base.policy, budget, further), options=base.options))
         certain = _certain(readings)
     for base, options in _optional(certain):
         readings.append(replace(_once(project, start, base.policy, budget, options), optional=True))
@@ -172,6 +180,31 @@ def read_program(project: Project, start: Start, budget: Budget) -> Outcome:
     findings = [_qualified(*found) for found in certain.values()]
     files, denied = (set().union(*(getattr(r, what) for r in readings)) for what in ("files", "denied"))
     return Outcome(findings, [], called, files, denied)
+
+
+def _trained(project: Project, start: Start, budget: Budget, defaults: list[Reading]) -> list[Reading]:
+    """The readings of a program with the options set that make it train, where their defaults do not."""
+    base = defaults[0]
+    idle = [site for site, way in base.settings.items() if way.leads - way.taken]
+    single = list(_by_option(base, idle).values())
+    for options in ([idle] if len(single) > 1 else []) + single[:_OPTIONS]:
+        made: list[Reading] = []
+        for other in defaults:
+            known = [s for s in options if s in other.settings]
+            onward = Onward(other.answers, {**other.ways, **other.settings}, known)
+            made.append(replace(_once(project, start, other.policy, budget, onward), options=known))
+        if any(r.passes for r in made):
+            return made
+    return []
+
+
+def _by_option(reading: Reading, sites: list[Site]) -> dict[Any, list[Site]]:
+    """The conditions that each option has a part in deciding."""
+    found: dict[Any, list[Site]] = {}
+    for site in sites:
+        for option in reading.settings[site].parts:
+            found.setdefault(option, []).append(site)
+    return found
 
 
 def _certain(readings: list[Reading]) -> dict[tuple[Any, ...], tuple[Finding, Reading]]:
@@ -200,7 +233,7 @@ def _onward(
         for turned in (*every, *([s] for s in _nearest(untaken, finding.failed))):
             if turned and turned not in base.turned:
                 base.turned.append(turned)
-                return base, Onward(base.answers, base.ways, turned)
+                return base, Onward(base.answers, {**base.settings, **base.ways}, [*turned, *base.options])
     return None
 
 
@@ -210,12 +243,9 @@ def _optional(certain: dict[tuple[Any, ...], tuple[Finding, Reading]]) -> list[t
     for finding, base in certain.values():
         if finding.code not in _ALWAYS:
             continue
-        sites: dict[Any, list[Site]] = {}
-        for site in _nearest([s for s, way in base.settings.items() if way.leads - way.taken], finding.failed):
-            for option in base.settings[site].parts:
-                sites.setdefault(option, []).append(site)
-        for turned in list(sites.values())[:_OPTIONS]:
-            found.append((base, Onward(base.answers, {**base.ways, **base.settings}, turned)))
+        idle = [s for s, w in base.settings.items() if w.leads - w.taken and s not in base.options]
+        for turned in list(_by_option(base, _nearest(idle, finding.failed)).values())[:_OPTIONS]:
+            found.append((base, Onward(base.answers, {**base.ways, **base.settings}, [*turned, *base.options])))
     return found[: 2 * _OPTIONS]
 
 
@@ -245,6 +275,10 @@ def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
     """NOTE [ When a finding is certain ] 2."""
     if any(f.sure and _identity(f) == _identity(finding) for f in other.findings) or _is_broken(finding, mine, other):
         return True
+    if finding.severity == "error" and any(
+        f.failed == finding.failed and f.severity == "error" and f.code != finding.code for f in other.findings
+    ):
+        return False  # it fails there, but nobody knows why
     if finding.severity != "error" and not other.whole:
         return False  # what is silent shows only in a reading that came to the end
     places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]

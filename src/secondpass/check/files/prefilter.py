@@ -26,6 +26,9 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]+)|import[ \t]+([^\n#]+))", re.MULTILINE
 )
 
+_PACKAGE = re.compile(rb"[\"'](\.?\w+(?:\.\w+)*)\.?(?:[\"']|[{%])")
+"""Text that may name a package, or begin the name of one of its modules."""
+
 _ACTS = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|for\b|while\b|with\b)", re.MULTILINE)
 """Statements outside of functions and classes that call or repeat something."""
 
@@ -95,6 +98,8 @@ def glance(project: Project, file: str, data: bytes, stems: set[bytes]) -> Glanc
     if not file.endswith(".ipynb") and b"import" in data:
         for found in _IMPORT.finditer(data):
             targets.update(dict.fromkeys(_targets(project, file, found, stems)))
+        if b"import_module" in data or b"__import__" in data:
+            targets.update(dict.fromkeys(_named(project, file, data, stems)))
     return makes_passes(data), names_torch(data), is_program(project, file, data), list(targets)
 
 
@@ -143,6 +148,15 @@ def stems_of(files: Iterable[str]) -> set[bytes]:
         found.add(os.fsencode(os.path.splitext(name)[0]))
         folders.add(folder)
     return found | {os.fsencode(os.path.basename(folder)) for folder in folders}
+
+
+def _named(project: Project, file: str, data: bytes, stems: set[bytes]) -> Iterable[str]:
+    """What a file may import by names that it puts together: the modules of its own package, and of those it names."""
+    if project.in_package(file):
+        yield from project.modules_of("", file)
+    for name in {found.group(1).lstrip(b".") for found in _PACKAGE.finditer(data)}:
+        if name.rpartition(b".")[2] in stems:
+            yield from project.modules_of(name.decode("utf-8", "replace"), file)
 
 
 def _targets(project: Project, file: str, found: re.Match[bytes], stems: set[bytes]) -> Iterable[str]:

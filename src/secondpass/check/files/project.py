@@ -97,6 +97,17 @@ class Project:
             self._found[key] = self._find(name, self.real(importer), level, inside)
         return self._found[key]
 
+    def modules_of(self, package: str, importer: str) -> list[str]:
+        """The files of a package that `importer` can name; of its own folder, if it names none."""
+        here = os.path.dirname(os.path.abspath(self.real(importer)))
+        folders = [os.path.join(top, *package.split(".")) for top in (here, os.path.abspath(self.root or here))]
+        folder = next((f for f in folders if os.path.isdir(f)), None)
+        return (
+            [self.add(os.path.join(folder, n)) for n in sorted(self._names(folder)) if n.endswith(".py")]
+            if folder
+            else []
+        )
+
     def _find(self, name: str, importer: str, level: int, inside: bool) -> str | None:
         parts = [p for p in name.split(".") if p]
         here = os.path.dirname(os.path.abspath(importer))

@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator
 from itertools import islice
+from math import inf
 from typing import Any
 
 from .containers import is_concrete
 from .loops import iterate
-from .machine import Frame, Machine, Return, Scope
+from .machine import Frame, Machine, Raised, Return, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["MORE", "call", "call_expression", "instantiate"]
@@ -56,6 +57,8 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
             kwargs["**"] = Unknown()
     if isinstance(function, External) and function.name == "builtins.super":
         return _super(m, args)
+    if len(args) > _takes(function) and not any(isinstance(item, ast.Starred) for item in node.args):
+        raise Raised("TypeError")
     frame = m.frames[-1]
     line = frame.line = node.func.end_lineno or node.lineno if isinstance(node.func, ast.Attribute) else node.lineno
     try:
@@ -98,6 +101,20 @@ def _needs(function: Any) -> int:
         return 0
     spec = function.node.args
     return len(spec.posonlyargs) + len(spec.args) - len(function.defaults)
+
+
+def _takes(function: Any) -> float:
+    """How many arguments without a name a function of the program takes at most, as far as that can be told."""
+    if isinstance(function, Bound):
+        return _takes(function.function) - 1
+    if isinstance(function, Class):
+        found = function.find("__init__")
+        return _takes(found[0]) - 1 if found and not function.find("__new__") else inf
+    if not isinstance(function, Function) or function.node.args.vararg:
+        return inf
+    if isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
+        return inf  # a decorator may take some for itself
+    return len(function.node.args.posonlyargs) + len(function.node.args.args)
 
 
 def _native(m: Machine, function: Native, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from .iterables import some
 from .loops import iterate, so_far
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
-from .operators import binary, compare, unary
+from .operators import binary, compare, to_the_end, unary
 from .unfinished_loops import compared
 from .values import Dict, Function, List, Object, Stream, Tensor, Unknown
 
@@ -108,7 +108,10 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
             left, right = so_far(m, left, right), so_far(m, right, left)
             remainder = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)
             compared(m, node, op, left, right, m.modulus if remainder else 0)
-        value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)
+        moves = m.short and not any(isinstance(n, ast.Constant) for n in (node.left, right_node))
+        value = to_the_end(m, op, left, right) if moves else None
+        if value is None:
+            value = contains(m, op, left, right) if isinstance(op, (ast.In, ast.NotIn)) else compare(m, op, left, right)
         if len(node.ops) > 1 and not m.truth(value):
             return value
         left = right

@@ -11,6 +11,7 @@ from .containers import is_concrete
 from .library import function
 from .loops import is_whole, iterate, step
 from .machine import Machine, Raised
+from .operators import offset
 from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, identity, length
 
@@ -53,9 +54,18 @@ def _len(m: Machine, args: Args, kwargs: Words) -> Any:
     if isinstance(value, Unknown) and isinstance(value.key, tuple) and isinstance(value.key[-1], tuple):
         if value.key[-1][:1] == ("rank",):
             return Unknown(value.key[-1], plain=True)
-    told = Unknown(("len", identity(value)), plain=True)
+    told = Unknown(_size_of(args[0] if _is_loader(args[0]) else value), plain=True)
     told.counts = value if isinstance(value, List) else None
     return told
+
+
+def _is_loader(value: Any) -> bool:
+    return isinstance(value, Object) and value.cls.derives("torch.utils.data.DataLoader")
+
+
+def _size_of(value: Any) -> Any:
+    """The identity of a length that cannot be told."""
+    return ("len", identity(value))
 
 
 @function("builtins.range")
@@ -67,6 +77,9 @@ def _range(m: Machine, args: Args, kwargs: Words) -> Any:
         return range(*(max(-LONGEST, min(LONGEST, a)) for a in args))
     start = args[0] if len(args) > 1 and isinstance(args[0], int) else 0 if len(args) == 1 else None
     step = args[2] if len(args) > 2 else 1
+    stop = args[1] if len(args) > 1 else args[0]
+    key, more = offset(stop.key) if isinstance(stop, Unknown) and start is not None and step == 1 else (None, 0.0)
+    total = (key, more - start) if key is not None and start is not None else None
 
     def make() -> Iterator[Any]:
         number = start
@@ -74,7 +87,7 @@ def _range(m: Machine, args: Args, kwargs: Words) -> Any:
             yield Unknown(plain=True) if number is None or not isinstance(step, int) else number
             number = None if number is None or not isinstance(step, int) else number + step
 
-    return Stream(make, None)
+    return Stream(make, None, total=total)
 
 
 @function("builtins.enumerate")
@@ -89,7 +102,8 @@ def _enumerate(m: Machine, args: Args, kwargs: Words) -> Any:
             return ((Unknown(plain=True), item) for item in items)
         return Counter(range(start, start + ENDLESS), items, size)
 
-    return Stream(make, size, over=[source])
+    total = source.fields.get("total") if isinstance(source, Stream) else (_size_of(source), 0.0)
+    return Stream(make, size, over=[source], total=total)
 
 
 def _is_generator(value: Any) -> bool:

@@ -17,6 +17,8 @@ NOTE [ How long a loop is walked ]
 6. When a reading takes long, what comes before the first pass is looked at in brief, and so is the end: one turn of each
    loop.
 7. A loop over things that are known one by one (the settings in a dict) goes to its end, as long as its turns are cheap.
+8. Where the turns are compared with how many there are (`step == len(loader) - 1`), and that cannot be told, none of them
+   is the last, until all that are looked at have been: then one more is, and it is the last.
 """
 
 from __future__ import annotations
@@ -203,6 +205,8 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     loop.whole = exact
     loop.length = items.length
     loop.listed = not isinstance(value, range)
+    if isinstance(value, Stream) and items.length is None and not lazy:
+        loop.total = value.fields.get("total")
     frame.loops.append(loop)
     m.short += not exact
     try:
@@ -211,16 +215,22 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
         while True:
             if exact and loop.turn and len(m.engine.passes) > loop.passes and m.is_late():
                 break
+            if loop.last:
+                break
             if not exact and is_over(m, loop):
                 later = later or (jumps(m, loop, source) if counted and not lazy else iter(()))
-                if m.is_late() or next(later, None) is None:
+                left_out = None if m.is_late() else next(later, None)
+                if left_out is None and not loop.asked:
                     break
+                loop.last = left_out is None
+                loop.index += left_out or 0
             loop.count = 0  # what is made to get the next item belongs to no turn
             item = next(source, loop)
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):
                     m.cuts += 1  # there may be more in it than was seen to be put there
                 return
+            loop.index += 1
             m.turn(loop, counted)
             yield item
         loop.cut = True

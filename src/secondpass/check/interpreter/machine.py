@@ -74,8 +74,8 @@ class Loop:
     """One loop that is being walked."""
 
     __slots__ = (
-        "began", "count", "counters", "cut", "first", "jumped", "lazy", "length", "listed", "passes", "period",
-        "touched", "turn", "want", "whole",
+        "asked", "began", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
+        "passes", "period", "total", "touched", "turn", "want", "whole",
     )  # fmt: skip
 
     def __init__(self, first: int, lazy: bool = False) -> None:
@@ -104,6 +104,14 @@ class Loop:
         """Whether it goes through things that are known one by one, not through numbers."""
         self.touched: dict[int, int] = {}
         """The leaves that it cleared or changed, by identity, and the turn in which it first did."""
+        self.total: tuple[Any, float] | None = None
+        """How many turns it has, where that is an unknown number: its identity, and what is added to it."""
+        self.index = -1
+        """How many elements came before that of this turn."""
+        self.asked = False
+        """Whether something depends on which turn is the last."""
+        self.last = False
+        """Whether this is the last turn, where something depends on that."""
         self.counters: dict[Any, Any] = {}
         """The numbers that its turns change: (container, name, turn, change)."""
 
@@ -174,6 +182,8 @@ class Machine(ABC):
         """(file, line, name) of what should have been there and was not, and how many statements had run by then."""
         self.late: set[tuple[str, int]] = set()
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
+        self.guessing = False
+        """Whether it reads a function whose arguments cannot be told: they may be anything that the file has made."""
         self.hurried = 0
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []

@@ -11,9 +11,10 @@ from .containers import is_concrete, method
 from .loops import lengthen
 from .machine import Machine
 from .nodes import where_lost
+from .skipped_turns import open_loops
 from .values import Class, Dict, List, Object, Tensor, Unknown, identity
 
-__all__ = ["augmented", "binary", "compare", "unary"]
+__all__ = ["augmented", "binary", "compare", "offset", "to_the_end", "unary"]
 
 _BINARY: dict[type, tuple[str, Any]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -192,11 +193,11 @@ def _apart(left: Any, right: Any) -> float | None:
     """By how much two unknown numbers differ, where one was computed from the other, or both from a third."""
     if not (isinstance(left, Unknown) and isinstance(right, Unknown) and left.plain and right.plain):
         return None
-    (one, more), (other, less) = _offset(left.key), _offset(right.key)
+    (one, more), (other, less) = offset(left.key), offset(right.key)
     return more - less if one == other and (more or less) else None
 
 
-def _offset(key: Any) -> tuple[Any, float]:
+def offset(key: Any) -> tuple[Any, float]:
     """The unknown number that a number was computed from by adding known ones, and their sum."""
     total = 0.0
     while isinstance(key, tuple) and len(key) == 3 and key[0] in ("add", "sub"):
@@ -207,6 +208,28 @@ def _offset(key: Any) -> tuple[Any, float]:
         total += number if key[0] == "add" else -number
         key = key[1]
     return key, total
+
+
+def to_the_end(m: Machine, op: ast.cmpop, left: Any, right: Any) -> bool | None:
+    """`left op right` for the number of a turn and that of all turns of its loop, which cannot be told: see NOTE [ How long a
+    loop is walked ], 8."""
+    if type(op) not in _COMPARE or (type(left) is int) == (type(right) is int):
+        return None
+    number, limit = (left, right) if type(left) is int else (right, left)
+    if not isinstance(limit, Unknown) or not limit.plain:
+        return None
+    key, more = offset(limit.key)
+    loop = next((o for o in open_loops(m) if o.total is not None and o.total[0] == key), None)
+    if loop is None or loop.total is None:
+        return None
+    act, sign = _COMPARE[type(op)][1], 1 if number is right else -1
+    nearest = 1 + loop.index - loop.total[1] + more - number  # how far they are apart in the last turn
+    if loop.last:
+        return bool(act(sign * nearest, 0))
+    if nearest < 0:
+        return None
+    loop.asked = loop.asked or act(sign * nearest, 0) != act(sign, 0)
+    return bool(act(sign, 0))
 
 
 def _is_value(known: Any, other: Any) -> bool:

@@ -158,6 +158,9 @@ for _name, _type in {"int": int, "float": float, "str": str, "bool": bool}.items
 @function("importlib.import_module")
 def _import_module(m: Machine, args: Args, kwargs: Words) -> Any:
     name = args[0] if args else kwargs.get("name")
+    package = args[1] if len(args) > 1 else kwargs.get("package")
+    if isinstance(name, str) and name.startswith(".") and isinstance(package, str):
+        name = package + name
     if not isinstance(name, str) or not name or name.startswith("."):
         return Unknown()
     return import_name(m, name, 0, m.frames[-1].scope)

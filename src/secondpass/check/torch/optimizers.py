@@ -130,6 +130,7 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if closure is not None:
         times = 3 if owner.cls.derives("torch.optim.LBFGS") else 1
         outer, m.engine.stepping = m.engine.stepping, True
+        grad, m.grad = m.grad, True  # PyTorch's own optimizers switch recording on for it
         try:
             for turn in range(times):
                 value = m.call(closure, [], {})
@@ -141,7 +142,7 @@ def _step(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
             m.engine.steps.append(Step(when, owner.hidden.get("name", ""), place=m.place(), passes=inside))
             raise
         finally:
-            m.engine.stepping = outer
+            m.engine.stepping, m.grad = outer, grad
     _apply(m, owner, when, tuple(p.when for p in m.engine.passes[before:]))
     return value
 

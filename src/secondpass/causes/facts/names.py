@@ -32,6 +32,10 @@ class Named:
         groups.append([b for e in meeting.entries for b in meeting.bindings(e)])
         for group in groups:
             best = min(group, key=self._plainness, default=None)
+            if best is not None and len({b.path.root for b in group}) > 1 and best.path.scope == "local":
+                # One node may give several values (a cell, a compiled region): which of them came back in is read.
+                read = self._by_flow()
+                best = min((b for b in group if read and b.path.root == read), key=self._plainness, default=best)
             if best is not None:
                 return Carrier(as_written(self.trace, best.name, self.written), best.kind)
         flown = self._by_flow()

@@ -1029,3 +1029,29 @@ def test_what_an_unread_network_gave_and_a_pass_began_at(
     tmp_path: Path, part: str, passed: str, kept: str, codes: list[str]
 ) -> None:
     assert [code for code, _ in found(tmp_path, GIVEN.format(part=part, passed=passed, kept=kept))] == codes
+
+
+def test_further_on_in_data_there_is_more_of_it(tmp_path: Path) -> None:
+    body = """
+        class Filter:
+            def __init__(self):
+                self.state = torch.zeros(3)
+            def __call__(self, x):
+                self.state = self.state + net(x)
+                return self.state
+        smooth = Filter()
+        def signal(n):
+            for k in range(n):
+                yield torch.randn(3), torch.zeros(3)
+        rows = list(signal(64))
+        for c in range(8):
+            loss = 0.0
+            for x, y in rows[c * 8 : (c + 1) * 8]:
+                loss = loss + (smooth(x) - y).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            {cut}
+    """
+    assert codes(tmp_path, body.format(cut="pass")) == ["SP103"]
+    assert codes(tmp_path, body.format(cut="smooth.state = smooth.state.detach()")) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .containers import grow, is_concrete
+from .loops import alike
 from .machine import Machine
 from .values import Class, Dict, External, Function, List, Object, Stream, Tensor, Unknown, length
 
@@ -96,6 +97,9 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
         except (IndexError, ValueError):
             return Unknown()
         if isinstance(key, slice) and isinstance(owner, list):
+            if not found and owner and size is None and key.start and key.step is None:
+                further = [alike(item) for item in owner]  # further on in data there is more of its kind
+                found = further if all(item is not None for item in further) else found
             made = List(found, m.short)
             made.loose = size is None
             return made

@@ -34,6 +34,7 @@ from .values import Dict, List, Object, Stream, Tensor, Unknown
 __all__ = [
     "MODULUS",
     "Iteration",
+    "alike",
     "at_least",
     "gathers",
     "is_over",

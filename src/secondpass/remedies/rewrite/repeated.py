@@ -190,19 +190,27 @@ def _same_turn(source: Source, statement: cst.BaseStatement, loop: cst.CSTNode) 
 
 
 def for_access(finding: Finding, project: Project) -> Iterator[Way]:
-    """A fresh graph, never sent through a pass, for whoever reads its buffers: those of the same parameters."""
-    if finding.failed is None or finding.facts.get("moves"):
+    """A fresh graph, never sent through a pass, for whoever reads its buffers. Within a turn whose step has moved the parameters it
+    would be another one; behind the last turn it is the one of what has been trained."""
+    if finding.failed is None or finding.freed is None:
         return
+    moves = bool(finding.facts.get("moves"))
     for source, scope in project.scopes(finding.failed):
         for site in project.sites(source, scope, finding.failed)[-1:]:
             body = source.body(scope)
+            lines = [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine)]
+            passes = [s for s in lines if project.leads_to(source, s, finding.freed)]
+            if moves and any(source.loops(s)[:1] == source.loops(site)[:1] for s in passes):
+                continue
             tracked = project.tracked(source, scope)
             roots = {n for n in names_read(site) if n in tracked}
             chosen = history_slice(source, site, roots, tracked, body)
             chosen = [s for s in chosen if not makes_leaf(project, source, s)]
             if chosen and readers([site], set().union(*(written(s) for s in chosen))):
                 way = Way(
-                    title="Build the graph again for whoever reads it", safe=True, why="no pass has freed its buffers"
+                    title="Build the graph again for whoever reads it",
+                    safe=not moves,
+                    why="no pass has freed its buffers" + ("; it is that of the trained parameters" if moves else ""),
                 )
                 put(way.patch, source, chosen, site)
                 yield way

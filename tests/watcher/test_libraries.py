@@ -25,7 +25,7 @@ def test_a_folder_with_installers_records_holds_libraries(tmp_path: Path, monkey
     engine, own = made(unpacked / "trainers" / "engine.py"), made(project / "models" / "net.py")
     assert library_of(engine) == ""  # nobody imports from there
     library_of.cache_clear()
-    monkeypatch.setattr(sys, "path", [str(unpacked), str(project), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(project), str(unpacked), *sys.path])
     assert (library_of(engine), library_of(own)) == ("trainers", "")
     files = Files(project)
     assert (files.is_users(engine), files.is_users(own)) == (False, True)
@@ -33,9 +33,9 @@ def test_a_folder_with_installers_records_holds_libraries(tmp_path: Path, monkey
 
 def test_a_program_beside_what_is_installed_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path / "trainers-1.0.dist-info" / "RECORD")
-    program = made(tmp_path / "train.py")
+    program, part = made(tmp_path / "train.py"), made(tmp_path / "models" / "net.py")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert Files(tmp_path).is_users(program)
+    assert Files(tmp_path).is_users(program) and Files(tmp_path).is_users(part)
 
 
 def test_a_torch_where_it_was_built_is_torch_and_its_neighbours_are_not(

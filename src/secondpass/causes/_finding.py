@@ -316,6 +316,7 @@ def about_change(code: str, cause: str, change: Change, message: str, remedies: 
         remedies=tuple(remedies),
         sure=write is not None and write.place is not None,
         facts={
+            "kept_apart": change.kept_apart,
             "root": root_text(change.trace, used),
             "writer": place_of(write.place) if write is not None else None,
             "how": write.how if write is not None else "",

@@ -128,9 +128,8 @@ def explain(meeting: Meeting) -> Finding:
     first, second = _is_foreign(meeting, freed), _is_foreign(meeting, meeting.used)
     tangled = _is_tangled(meeting, first, second)
     seen = first is not None and bool(first) is not bool(second)
-    others = (
-        first is False and second is None
-    )  # its network is the shared one: then the next pass, yet without a step, is foreign
+    # Where the first pass trains what is shared, the next one, yet without a step, is the foreign one.
+    others = first is False and second is None
     if first is None:
         # The pass whose own network is not the shared one has no business in the shared graph.
         first = len(meeting.owners(set(freed.walked or ()))) > 1

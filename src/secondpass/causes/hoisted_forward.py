@@ -75,7 +75,7 @@ from __future__ import annotations
 
 from ..record import Carrier, Finding
 from ._finding import about_meeting, quoted, remedy
-from .facts.kept import kept_once
+from .facts.kept import kept_once, made_if_missing
 from .facts.lines import source_of
 from .facts.meeting import Meeting
 from .facts.names import Named
@@ -100,6 +100,7 @@ def explain(meeting: Meeting) -> Finding:
     first = f"{shown} is computed once and then kept" if kept else f"{shown} is computed once, outside {where}"
     # Of what an iteration has computed from its own data the next one has no use for the history.
     early = meeting.born in ("one earlier", "several earlier") and not kept and inside is None
+    early = early and not made_if_missing(meeting)
     if early:
         first = f"{shown} is computed in an early iteration and then kept"
     if inside is not None and meeting.kept_inside is not None:

@@ -104,10 +104,9 @@ def taken_without(trace: Trace, later: Pass) -> Pass | None:
     return next((p for p in reversed(before[-8:]) if flows_into(trace, p, later)), None)
 
 
-def _led_to(first: Pass, later: Pass | None) -> bool:
+def _led_to(first: Pass, later: Pass) -> bool:
     """Whether the graph of the gradient, had there been one, led to something that a later gradient is taken of."""
-    wanted = set(later.inputs or ()) if later is not None else set()
-    return first.behind is not None and not wanted.isdisjoint(first.behind)
+    return first.behind is not None and not first.behind.isdisjoint(later.inputs or ())
 
 
 def _of_trained(trace: Trace, first: Pass) -> bool:
@@ -120,7 +119,7 @@ def _of_asked(first: Pass, later: Pass) -> bool:
     """Whether a graph of the gradient could lead to what a later pass asks for: what it was not computed with, such as a leaf
     that was made since, it does not depend on."""
     asked = later.inputs or ()
-    return not asked or first.behind is None or max(asked) >= 0 or not first.behind.isdisjoint(asked)
+    return not asked or first.behind is None or max(asked) >= 0 or _led_to(first, later)
 
 
 def _trains_others(trace: Trace, first: Pass, later: Pass) -> bool:
@@ -138,9 +137,7 @@ def diagnose(trace: Trace) -> list[Finding]:
     for failure in trace.failures:
         used = trace.at(failure.when)
         first = taken_without(trace, used) if failure.kind in ("no-grad", "unused") and used is not None else None
-        if failure.kind == "unused" and first is not None and not _led_to(first, used):
-            continue
-        if first is not None and used is not None:
+        if first is not None and used is not None and (failure.kind == "no-grad" or _led_to(first, used)):
             found[first.place] = _constant(trace, first, used, "error")
     for failure in (f for f in trace.failures if f.kind == "double-backward"):
         message = (

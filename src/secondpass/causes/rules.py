@@ -83,7 +83,7 @@ def _stored(m: Meeting) -> bool:
     several = (
         several
         or m.keyed
-        or m.rows is not None
+        or (m.rows is not None and not m.next)
         or m.in_turn is not None
         or (keeping_function(m) is not None and not kept_once(m))
     )

@@ -63,6 +63,8 @@ def _write_later(finding: Finding, project: Project) -> Iterator[Way]:
             ]
             for write in before[-1:]:
                 steps = method_call(write, "step") is not None
+                if steps and finding.facts.get("kept_apart"):
+                    continue  # behind the pass it would apply that pass's gradient, and not its own
                 if steps and any(source.order(s) > source.order(site) and _same(source, s, write) for s in block):
                     way = Way(title="Step once, behind the last pass", safe=False)
                     way.why = "both losses' gradients are there when the step is made: one step in place of two"

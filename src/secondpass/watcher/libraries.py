@@ -27,7 +27,7 @@ def library_of(file: str) -> str:
     torch = getattr(sys.modules.get("torch"), "__file__", None)
     if torch and file.startswith(os.path.dirname(torch) + os.sep):
         return "torch"
-    for folder in sys.path:
+    for folder in sys.path[1:]:  # the first is the program's own, whatever is installed beside it
         whole = folder.rstrip(os.sep) + os.sep
         if file.startswith(whole) and os.path.isabs(whole) and os.sep in file[len(whole) :] and _has_packages(whole):
             return _top(file[len(whole) :])

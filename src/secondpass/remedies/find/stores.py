@@ -251,9 +251,8 @@ def _wrap(
     if isinstance(node, cst.BinaryOperation) and any(
         isinstance(s, cst.List | cst.Tuple) for s in (node.left, node.right)
     ):
-        sides = [
-            s for s in (node.left, node.right) if isinstance(s, cst.List | cst.Tuple)
-        ]  # `[None] * n`: a list to fill
+        # `[None] * n`: a list to fill
+        sides = [s for s in (node.left, node.right) if isinstance(s, cst.List | cst.Tuple)]
         return "".join([_wrap(project, patch, source, s, tracked, suffix) for s in sides][-1:])
     if isinstance(node, cst.ListComp | cst.SetComp | cst.GeneratorExp):
         return _wrap(project, patch, source, node.elt, None, suffix)

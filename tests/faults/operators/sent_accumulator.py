@@ -42,7 +42,8 @@ def mutants(host: Host) -> Iterator[Change]:
             yield Change(where(host, call, note), edits, remedy=remedy, carrier=(total,))
         kept = fresh(host, "kept", "losses_so_far", "history")
         indent = host.indent(statement)
-        new = f"{kept}.append({root})\n{indent}{line('failed')}{tagged(f'sum({kept})')}.backward()"
+        # What is met again is the losses: every sum of them is a new one.
+        new = f"{kept}.append({tagged(root)})\n{indent}{line('failed')}sum({kept}).backward()"
         edits = (host.before(loop, f"{kept} = []"), host.replace(statement, new))
         yield Change(where(host, call, "-list"), edits, remedy=remedy, carrier=(kept, root), also=("stored-history",))
 

@@ -35,7 +35,7 @@ def mutants(host: Host) -> Iterator[Change]:
     for function in host.nodes(*Function):
         returns = [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
         if returns and not function.decorator_list and all(host.fact(r.value).history for r in returns):
-            edits = [host.before(function, "@torch.no_grad()"), host.mark(function, line("built"))]
+            edits = [host.before(function, f"{line('built')}@torch.no_grad()"), host.mark(function, line("built"))]
             edits += [host.mark(s, line("built")) for s in function.body]
             yield Change(
                 where(host, function),

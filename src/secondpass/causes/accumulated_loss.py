@@ -126,7 +126,7 @@ def explain(meeting: Meeting) -> Finding:
     )
     # Several losses a pass are a sum that should start anew; one loss a pass is a log of them.
     same = root.replace("'", '"') in (name, name.rpartition(".")[2])
-    summed = bool(name) and same and not _one_each(meeting)
+    summed = bool(name) and (same or _several(meeting)) and not _one_each(meeting)
     # What is one term among others is there to be trained on.
     summed = summed or _one_term(meeting)
     remedies = [own, number] if summed else [number, own]
@@ -225,6 +225,11 @@ def _one_each(meeting: Meeting) -> bool:
         return False
     a, b, c = freed.loops[0], used[0], built[0]
     return (a.file, a.line) == (b.file, b.line) == (c.file, c.line) and b.count - a.count == 1
+
+
+def _several(meeting: Meeting) -> bool:
+    """Whether more than one term was added since the first pass began: no single loss is what this pass is for."""
+    return len({n.number for n in meeting.new if n.place is not None and n.place == meeting.entry.place}) > 1
 
 
 def _one_term(meeting: Meeting) -> bool:

@@ -105,6 +105,7 @@ def explain(meeting: Meeting) -> Finding:
     looping = meeting.outside is not None or meeting.same_site
     moves, adds = _moves(meeting), _adds(meeting)
     asks = not meeting.same_site and meeting.freed is not None and "grad" in (meeting.freed.kind, meeting.used.kind)
+    products = _products(meeting)
     again = remedy(
         "recompute",
         f"compute {shown} again before {'every' if looping or moves else 'the second'} backward",
@@ -136,11 +137,17 @@ def explain(meeting: Meeting) -> Finding:
         )
         call = call_text(meeting.trace, meeting.used)
         message = f"`{call}` sends the loss that it is given through backward, and the program has done so already."
-    if asks and not moves:
+    if (asks or products) and not moves:
+        if products:
+            message = f"{shown} is sent through backward with another vector, and the pass before has freed its graph."
         keep = remedy(
             "retain-graph",
-            "keep the graph in the first of the two calls, or read what backward leaves in `.grad`",
-            "Only one of the two adds to `.grad`, and no parameter changes between them: the gradients stay what they are.",
+            "keep the graph until the last vector has been sent through"
+            if products
+            else "keep the graph in the first of the two calls, or read what backward leaves in `.grad`",
+            "Each vector has a product of its own with the derivative, and no parameter changes between them."
+            if products
+            else "Only one of the two adds to `.grad`, and no parameter changes between them: the gradients stay what they are.",
             target=name,
             place=meeting.freed.place if meeting.freed is not None else None,
         )
@@ -201,6 +208,12 @@ def explain(meeting: Meeting) -> Finding:
         closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),
         entered=_entered(meeting),
     )
+
+
+def _products(meeting: Meeting) -> bool:
+    """Whether each of the two passes was given a vector of its own, to be multiplied with one derivative."""
+    freed, used = meeting.freed, meeting.used
+    return freed is not None and "grad" in (freed.kind, used.kind) and bool(freed.given) and freed.given != used.given
 
 
 def _moves(meeting: Meeting) -> bool:

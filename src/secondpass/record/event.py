@@ -111,11 +111,21 @@ class Pass:
     """The bits of its root's value, where that is one number and was looked at without an operation."""
     optimizers: dict[str, int] = field(default_factory=dict)
     """The optimizers that names led to when it began, where it was looked at: their places in `Trace.owners`."""
+    outputs: tuple[int, ...] = ()
+    """Which output of its node each root is: the parts of one tensor are; () where each is the first."""
+    given: tuple[int, ...] = ()
+    """The vectors that it was given for roots that are no scalars: equal numbers are one tensor."""
 
     @property
     def frees(self) -> bool:
         """Whether what it walks is freed afterwards."""
         return not self.retain
+
+    @property
+    def starts(self) -> frozenset[tuple[int, int]]:
+        """Its roots, each with the output that it is."""
+        roots = self.roots or ()
+        return frozenset(zip(roots, self.outputs or (0,) * len(roots), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

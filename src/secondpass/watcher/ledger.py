@@ -23,6 +23,8 @@ class PassNote:
     """One pass as it was seen. What is rarely set is a default of the class: making a note is on every pass's way."""
 
     roots: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
     inputs: tuple[int, ...] | None = None
     retain = create = nested = False
     maker: tuple[int, str] | None = None

@@ -176,6 +176,8 @@ class _Builder:
             when=note.when,
             kind=note.kind,  # type: ignore[arg-type]
             roots=note.roots,
+            outputs=note.outputs,
+            given=note.given,
             inputs=note.inputs,
             retain=note.retain,
             create=note.create,

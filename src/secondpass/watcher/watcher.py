@@ -182,6 +182,11 @@ class Watcher:
         note.recording = torch.is_grad_enabled()
         roots = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
         note.roots = tuple([self.leaves.behind(r) for r in roots])
+        parts = tuple([r.output_nr for r in roots])
+        if any(parts):
+            note.outputs = parts
+        if any(torch.is_tensor(r) and r.numel() != 1 for r in roots):
+            note.given = tuple(map(id, args[0]))
         site.root(
             note.entry - note.roots[0] if len(note.roots) == 1 and 0 <= note.roots[0] <= note.entry else -site.count
         )

@@ -136,6 +136,7 @@ class Trace:
             kept_bytes=kept, iteration=self._times[walk.spot], loops=loops, nested=nested, direct=True,
             recording=recording, found=found, filled=filled, versions=versions, number=number,
             behind=self._behind(walk) if walk.kind == "grad" else None,
+            outputs=tuple(i for _, i in walk.roots) if any(i for _, i in walk.roots) else (),
         ))  # fmt: skip
         if error is not None:
             self._fail(error, when)

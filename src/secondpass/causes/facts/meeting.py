@@ -581,8 +581,10 @@ class Meeting:
         """Whether both passes start from the same node, or from scalings of it, and nothing else is in either."""
         if self.freed is None:
             return False
-        if set(self.freed.roots or ()) & set(self.used.roots or ()):
+        if self.freed.starts & self.used.starts:
             return True
+        if set(self.freed.roots or ()) & set(self.used.roots or ()):
+            return False  # parts of one value, each by itself
         first = self.freed.walked
         beside = [
             n
@@ -595,8 +597,8 @@ class Meeting:
             return True
         if not all(map(scales, beside)):
             return False
-        if first is not None and not beside and self._was_term:
-            return True  # of what was added up, a term is sent through again
+        if first is not None and not beside and self.used.kind == "backward" and self._was_term:
+            return True  # of what was added up, a term is sent through again; to ask for its gradient is another matter
         if not self.was_root:
             return False
         if first is not None:  # the first pass may have had more in it: then it was another loss

@@ -16,7 +16,7 @@ from .edit.source import Source, walk
 from .find.flow import calls, dotted, history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .proposal import Way
-from .rewrite.accumulator import averaged, per_forward, restarted
+from .rewrite.accumulator import per_forward, remade, restarted
 from .rewrite.arguments import pass_calls, set_argument
 from .rewrite.emptied import emptied
 from .rewrite.registered import registered
@@ -36,7 +36,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             yield Way(patch, title, safe=True, why="every pass then goes through the losses since the last one only")
         for patch, title in per_forward(name, project):  # right where a pass has one forward
             yield Way(patch, title, safe=False, why="every pass then goes through what its own forward has added")
-        if finding.cause == "accumulated-loss" and not averaged(finding):
+        for patch, title in remade(finding, project):
+            yield Way(patch, title, safe=False, why="every pass then goes through what was added since the last one only")
+        if finding.cause == "accumulated-loss" and _only_added(finding):
             yield from _value_only(finding, project)
     elif finding.cause == "stored-history" and name:
         yield from emptied(finding, name, project)
@@ -52,6 +54,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from registered(finding, str(finding.facts["unregistered"]), project)
     elif finding.cause == "unreached-parameter":
         yield from _of_another(finding, remedy.target, project)
+
+
+def _only_added(finding: Finding) -> bool:
+    """Whether the sum itself is the loss, or a term of it: what it was before then counts for nothing in the gradient."""
+    facts = (finding.facts.get("why") or {}).get("facts") or {}
+    return facts.get("joins") == "added"
 
 
 def _value_only(finding: Finding, project: Project) -> Iterator[Way]:

@@ -11,10 +11,11 @@ from ...record import Finding
 from ..edit.patch import Patch, attached
 from ..edit.source import Source, walk
 from ..find.flow import assigned_value, base_of, dotted, names_read, plain, reads, simple, written
+from ..find.held import cuts
 from ..find.project import Project, Scope
 from .arguments import pass_calls
 
-__all__ = ["averaged", "own_loss", "per_forward", "restarted"]
+__all__ = ["averaged", "own_loss", "per_forward", "remade", "restarted"]
 
 
 def averaged(finding: Finding) -> bool:
@@ -232,6 +233,35 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
             yield patch, f"Start `{name}` anew behind the pass"
     if name.startswith("self."):
         yield from _restarted_attribute(finding, name, project)
+
+
+def remade(finding: Finding, project: Project) -> Iterator[tuple[Patch, str]]:
+    """Sums in an object that holds nothing else than sums and counts: another object takes its place behind the step."""
+    for cut in cuts(finding, project):
+        holders = {target.rpartition(".")[0]: held[0].path.type_at(held[0].depth - 1) for target, held in cut.targets.items()}
+        patch = Patch()
+        for holder, kind in holders.items():
+            made = [v for s in simple(cut.source.module, nested=True) if (v := assigned_value(s, holder)) is not None]
+            if len(made) != 1 or not _only_counts(project, made[0], kind):
+                break
+            patch.insert_after(cut.source, cut.anchor, [f"{holder} = {cut.source.code(made[0])}"])
+        else:
+            if patch:
+                yield patch, f"Start {' and '.join(f'`{h}`' for h in holders)} anew behind the pass"
+                return
+
+
+def _only_counts(project: Project, made: cst.BaseExpression, kind: str) -> bool:
+    """Whether an expression makes an object without being given anything, whose class begins with empty values alone."""
+    if not isinstance(made, cst.Call) or made.args or (dotted(made.func) or "").rpartition(".")[2] != kind:
+        return False
+    found = [(s, c) for s in project.sources for c in s.classes if c.name.value == kind]
+    if len(found) != 1 or found[0][1].bases:
+        return False
+    source, owner = found[0]
+    begins = [f for f in source.functions if source.class_of(f) is owner and f.name.value == "__init__"]
+    body = source.body(begins[0]) if begins else []
+    return bool(body) and all(any(_fresh(assigned_value(s, name)) for name in written(s)) for s in simple(body))
 
 
 def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:

@@ -290,7 +290,7 @@ class Corpus:
             }
             files = {f: t.replace("retain_graph=True", "") for f, t in files.items()}
             without = self.ask(worker, replace(mutant.program, files=files), "plain")
-            if without["error"] != "backward-twice":
+            if without.get("error") != "backward-twice":
                 return None, "would run without"
         return {"cause": "clean", "error": "none"}, ""
 

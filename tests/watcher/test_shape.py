@@ -81,3 +81,16 @@ def test_leaves_that_nobody_owns_count_when_they_are_met_again() -> None:
     read = Reader()
     assert read(w.exp())["whole"] == {}
     assert read(w.exp())["whole"] == {"-1": {"ExpBackward0": 1}}
+
+
+def test_the_end_of_a_state_that_no_loss_went_into_is_not_of_this_turn() -> None:
+    w = leaf()
+    read = Reader(w)
+    state = (w * 2).exp()
+    read(state.sum())
+    state = state * w.exp()  # behind the loss
+    read.shapes.stepped(0, torch.autograd._get_sequence_nr())
+    found = read((state.tanh() * w.sin()).sum())
+    fresh = {"ExpBackward0": 1, "TanhBackward0": 1, "SinBackward0": 1, "MulBackward0": 1, "SumBackward0": 1}
+    assert found["fresh"] == {"0": fresh}
+    assert found["turn"] == {"0": {"SinBackward0": 1, "MulBackward0": 1, "SumBackward0": 1}}

@@ -203,6 +203,7 @@ def explain(meeting: Meeting) -> Finding:
         moves=moves,
         adds=adds,
         asks=asks,
+        products=products,
         shares=shares,
         in_turn=bool(meeting.next_player),
         closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),

@@ -83,7 +83,8 @@ def _stored(m: Meeting) -> bool:
     several = (
         several
         or m.keyed
-        or (m.rows is not None and not m.next)
+        or (m.rows is not None and (m.picked or not m.next))
+        or m.sparse is not None
         or m.in_turn is not None
         or (keeping_function(m) is not None and not kept_once(m))
     )

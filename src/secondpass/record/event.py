@@ -287,6 +287,8 @@ class Holding:
     """Whether its tensors have one element only, so that a number can stand for each."""
     hooks: int | None = None
     """Of what is held by hooks of a module: how many of them hold a container like this."""
+    bare: int = 0
+    """Tensors without history in it, beside those, as far as was looked."""
     within: bool | None = None
     """Whether its tensors lie in tuples or records that were put into it as a whole."""
 

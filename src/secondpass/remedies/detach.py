@@ -7,7 +7,8 @@ Where that is depends on the cause: where state crosses the iteration (carried-s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -26,7 +27,7 @@ from .find.flow import (
     simple,
     written,
 )
-from .find.held import cuts, puts
+from .find.held import cuts, keeps, puts
 from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
@@ -75,7 +76,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "hoisted-forward":
         order = (stored, used, seen(finding, project, before=True), behind, crossing)
     else:
-        order = (behind, crossing, used, stored)
+        order = (behind, crossing, used, stored, _put_away(finding, project, keeps, _CROSSES))
     for ways in order:
         yield from ways
 
@@ -112,11 +113,13 @@ def seen(finding: Finding, project: Project, *, before: bool = False) -> Iterato
             yield way
 
 
-def _put_away(finding: Finding, project: Project) -> Iterator[Way]:
-    """What was seen to be put into a container, detached where it is put there."""
-    way = Way(title="", why=_STORED)
+def _put_away(
+    finding: Finding, project: Project, stores: Callable[..., Iterator[Any]] = puts, why: str = _STORED
+) -> Iterator[Way]:
+    """What was seen to be put into a container (or an attribute), detached where it is put there."""
+    way = Way(title="", why=why)
     what = ""
-    for source, value, single in puts(finding, project):
+    for source, value, single in stores(finding, project):
         what = what or source.code(value)
         if single:
             way.patch.append(source, value, ".detach()")

@@ -13,6 +13,7 @@ from ..record import Finding, Place, Remedy
 from ..source import parsed
 from .detach import seen
 from .edit.source import Source, walk
+from .find.crossing import is_update
 from .find.flow import calls, dotted, history_slice, method_call, names_read, simple, written
 from .find.project import Project
 from .proposal import Way
@@ -37,7 +38,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         for patch, title in per_forward(name, project):  # right where a pass has one forward
             yield Way(patch, title, safe=False, why="every pass then goes through what its own forward has added")
         for patch, title in remade(finding, project):
-            yield Way(patch, title, safe=False, why="every pass then goes through what was added since the last one only")
+            yield Way(
+                patch, title, safe=False, why="every pass then goes through what was added since the last one only"
+            )
         if finding.cause == "accumulated-loss" and _only_added(finding):
             yield from _value_only(finding, project)
     elif finding.cause == "stored-history" and name:
@@ -253,14 +256,19 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
     elif not earlier:
         for statement in [s for s in block if isinstance(s, cst.If) and source.order(s) < source.order(step)]:
             passes = [s for s in simple([statement]) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)]
+            between = [s for s in block if source.order(statement) < source.order(s) < source.order(step)]
+            moved = [s for s in between if is_update(s)]
+            if any(True for s in between if s not in moved for _ in calls(s)):
+                continue  # whether it has to come before the step cannot be told
             if passes and not _counts_turns(source, statement, passes[-1]):
                 way = Way(
                     title="Step only where there is a new gradient",
                     safe=False,
                     why="a step without a new pass repeats an old gradient; fewer steps are made",
                 )
-                way.patch.insert_after(source, source.block(passes[-1])[-1], [source.code(step)])
-                way.patch.delete(source, step)
+                way.patch.insert_after(source, source.block(passes[-1])[-1], [source.code(s) for s in (*moved, step)])
+                for one in (*moved, step):
+                    way.patch.delete(source, one)
                 yield way
 
 

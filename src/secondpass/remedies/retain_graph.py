@@ -30,17 +30,17 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         way = Way(
             title="Keep the graph for the second pass",
             safe=False,
-            why="costs the memory of the kept buffers; one pass over the sum is cheaper",
+            why="costs the memory of the kept buffers"
+            + ("" if finding.facts.get("products") else "; one pass over the sum is cheaper"),
         )
         set_argument(way.patch, source, call, "retain_graph", "True")
         yield way
 
 
 def _one_gradient(finding: Finding) -> bool:
-    """Whether two calls send one loss through, with no step between, and only one of them adds to gradients."""
+    """Whether two calls send one loss through, with no step between, and only one of them adds to gradients; or each multiplies
+    a vector of its own."""
     facts = finding.facts
-    return (
-        finding.cause == "repeated-backward"
-        and not (facts.get("moves", True) or facts.get("adds", True))
-        and (finding.freed != finding.failed)
-    )
+    if finding.cause != "repeated-backward" or facts.get("moves", True) or facts.get("adds", True):
+        return False
+    return finding.freed != finding.failed or bool(facts.get("products"))

@@ -109,6 +109,8 @@ class Held:
     single: bool = True
     """Whether the tensors in it have one element each."""
     hooks: int | None = None
+    bare: int = 0
+    """Tensors without history in it, as far as was looked."""
     within: bool = False
     """Whether they lie in tuples or records that were put into it as a whole."""
 
@@ -391,10 +393,11 @@ class _Look:
             return False
         places = range(size) if size <= 2 * _ENDS else [*range(_ENDS), *range(size - _ENDS, size)]
         fields = getattr(type(value), "_fields", None) if base is tuple else None
-        before, held = len(self.shot.names), []
+        before, held, bare = len(self.shot.names), [], 0
         try:
             for i in places:
                 inner = item(i)
+                bare += issubclass(type(inner), torch.Tensor)
                 if isinstance(fields, tuple) and i < len(fields):
                     held.append(self.value(trail.then("attribute", str(fields[i]), inner), inner, depth + 1))
                 else:
@@ -404,6 +407,8 @@ class _Look:
         # A tuple is several values under one name; a deque with a limit forgets by itself.
         if any(held) and base is not tuple and not (base is deque and value.maxlen is not None):
             self.holding(trail, sum(held) if size <= 2 * _ENDS else size * sum(held) // len(held), before)
+            if self.shot.holders and self.shot.holders[-1].trail == trail:
+                self.shot.holders[-1].bare = max(bare - sum(held), 0)
         return any(held)
 
     def mapping(self, trail: Trail, value: dict[Any, Any], depth: int) -> bool:

@@ -9,7 +9,9 @@ NOTE [ The shape of a graph ]
 3. `pure`: those of them from which nothing old can be reached. Left out is what scales one number (`total / n`): it goes with
    the sum.
 4. `whole`: the same for old and fresh nodes together, `old` for the old ones; a forward that is run again has all of them.
-5. A player is an optimizer, or HAND: leaves that nobody's optimizer owns and that an earlier pass has met.
+5. `turn`: the fresh ones that were built since the player's last step. What is older and no pass has walked yet (the end of a
+   state, behind the last loss that it went into) goes with a cut behind that step.
+6. A player is an optimizer, or HAND: leaves that nobody's optimizer owns and that an earlier pass has met.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ class Shapes:
         self._old: set[int] = set()
         self._met: set[int] = set()
         self._left = _NODES
+        self._since: dict[int, int] = {}
+        """The number that the next node had when a player stepped last."""
+
+    def stepped(self, player: int, number: int) -> None:
+        self._since[player] = number
 
     def of(
         self,
@@ -71,9 +78,9 @@ class Shapes:
         return found
 
     def _shape(self, nodes: dict[Any, Any], numbers: dict[Any, int], players: dict[Any, set[int]]) -> dict[str, Any]:
-        fresh, whole = dict(players), dict(players)
+        fresh, whole, turn = dict(players), dict(players), dict(players)
         touches: dict[Any, bool] = dict.fromkeys(players, False)
-        counts: dict[str, dict[int, Counter[str]]] = {"fresh": {}, "pure": {}, "whole": {}, "old": {}}
+        counts: dict[str, dict[int, Counter[str]]] = {"fresh": {}, "pure": {}, "turn": {}, "whole": {}, "old": {}}
         for node in _inputs_first(nodes):
             if is_leaf(node):
                 continue
@@ -81,6 +88,10 @@ class Shapes:
             joins = any(numbers[p] in self._old for p in parents)
             whole[node] = set().union(*(whole.get(p, ()) for p in parents))
             fresh[node] = set() if old else set().union(*(fresh.get(p, ()) for p in parents))
+            since = {p: self._since.get(p, 0) for p in fresh[node]}
+            turn[node] = {
+                p for p in set().union(*(turn.get(q, ()) for q in parents)) & set(since) if numbers[node] >= since[p]
+            }
             touches[node] = joins or any(touches.get(p, False) for p in parents)
             name = node.name()
             pure = not touches[node] and not (len(parents) == 1 and name in _SCALING and _is_number(node))
@@ -88,6 +99,9 @@ class Shapes:
             for kind in kinds:
                 for player in whole[node] if kind in ("whole", "old") else fresh[node]:
                     counts[kind].setdefault(player, Counter())[name] += 1
+            for player in () if joins else turn[node]:
+                if not any(0 <= numbers[q] < since[player] for q in parents if not is_leaf(q)):
+                    counts["turn"].setdefault(player, Counter())[name] += 1
         return {kind: {str(p): dict(c) for p, c in by.items()} for kind, by in counts.items()}
 
 

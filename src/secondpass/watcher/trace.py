@@ -341,6 +341,7 @@ class _Builder:
                 h.bytes,
                 single=h.single,
                 hooks=h.hooks,
+                bare=h.bare,
                 within=h.within,
             )
             for when, shot in shots

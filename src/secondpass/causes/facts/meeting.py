@@ -507,13 +507,30 @@ class Meeting:
     def rows(self) -> Path | None:
         """A container of rows, each in a place of its own, of which the pass walks some: a batch that was put away sample by
         sample."""
-        found: dict[Path, list[Binding]] = {}
+        several = (k for k, rows in self._rows.items() if any(n in self.walked for n in rows))
+        return next(several, None)
+
+    @cached_property
+    def sparse(self) -> Path | None:
+        """A container of tensors of which most have no history: some places in it were given new values, as samples are. A state
+        has one in every place."""
+        store = self.store
+        seen = [h for h in self.trace.holdings if h.path == store and h.when == self.used.when]
+        return store if any(h.bare > max(h.count, 2) for h in seen) and is_row(self.entry) else None
+
+    @cached_property
+    def picked(self) -> bool:
+        """Whether the pass walks some of those rows and leaves others."""
+        return self.rows is not None and any(n not in self.walked for n in self._rows[self.rows])
+
+    @cached_property
+    def _rows(self) -> dict[Path, list[int]]:
+        found: dict[Path, list[int]] = {}
         for b in self.trace.bindings:
             node = self.trace.nodes.get(b.number)
             if b.when == self.used.when and b.path.holder is not None and node is not None and is_row(node):
-                found.setdefault(b.path.holder, []).append(b)
-        several = (k for k, rows in found.items() if len(rows) > 2 and any(b.number in self.walked for b in rows))
-        return next(several, None)
+                found.setdefault(b.path.holder, []).append(b.number)
+        return {holder: rows for holder, rows in found.items() if len(rows) > 2}
 
     @cached_property
     def assembled(self) -> bool:
@@ -730,7 +747,17 @@ class Meeting:
         than a term of the loss, of which nothing would be left; and no layer takes it in, as it would the output of the
         layer before."""
         term = self.joins != "otherwise" and not self.next
-        return not self.only_way and not term and not any(mixes(n) for n in self.way)
+        return not self.only_way and self.renewed and not term and not any(mixes(n) for n in self.way)
+
+    @cached_property
+    def renewed(self) -> bool:
+        """Whether something that is trained behind the entries is used by the same operation in what is new: a network runs
+        again, and does not only weigh in elsewhere (in a penalty)."""
+        behind = self.trace.history(*(e.number for e in self.entries))
+        then, now = (
+            {(n.op, p) for n in nodes for p in n.parents or () if p in self.through} for nodes in (behind, self.new)
+        )
+        return bool(then & now) or not then
 
     def owners(self, leaves: Iterable[int]) -> list[Owner]:
         """The optimizers that own some of these leaves."""

@@ -23,7 +23,16 @@ from .flow import base_of, calls, carried_in, dotted, plain, simple, written
 from .items import items_with, sees
 from .project import Project, Scope, pairs_of
 
-__all__ = ["Crossing", "anchor_of", "crossings", "declared", "item_crossings", "may_be_none", "past_updates"]
+__all__ = [
+    "Crossing",
+    "anchor_of",
+    "crossings",
+    "declared",
+    "is_update",
+    "item_crossings",
+    "may_be_none",
+    "past_updates",
+]
 
 _UPDATES = {"step", "clip_grad_norm_", "clip_grad_value_", "zero_grad", "update"}
 
@@ -177,13 +186,17 @@ def past_updates(source: Source, anchor: cst.BaseStatement) -> cst.BaseStatement
     """Behind the step that belongs to the pass: that is where people write it."""
     block = source.block(anchor)
     for following in block[next((i for i, s in enumerate(block) if s is anchor), len(block)) + 1 :]:
-        if not isinstance(following, cst.SimpleStatementLine) or not isinstance(following.body[0], cst.Expr):
-            break
-        called = {(dotted(c.func) or "").rsplit(".", 1)[-1] for c in calls(following)}
-        if not called & _UPDATES:
+        if not is_update(following):
             break
         anchor = following
     return anchor
+
+
+def is_update(statement: cst.BaseStatement) -> bool:
+    """Whether a statement does nothing but clip, step or clear."""
+    if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(statement.body[0], cst.Expr):
+        return False
+    return any((dotted(c.func) or "").rsplit(".", 1)[-1] in _UPDATES for c in calls(statement))
 
 
 def _leaves(statement: cst.BaseStatement) -> bool:

@@ -20,10 +20,10 @@ import libcst as cst
 from ...record import Finding, Path, Place, Way
 from ..edit.source import Source, walk
 from .crossing import anchor_of, declared, may_be_none
-from .flow import carried_in, dotted, simple, value_cut, written
+from .flow import assigned_value, carried_in, dotted, simple, value_cut, written
 from .project import Project, Scope
 
-__all__ = ["Cut", "Held", "cuts", "held_paths", "puts"]
+__all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "puts"]
 
 _RECORDS = ("NamedTuple",)
 
@@ -172,6 +172,26 @@ def _put(source: Source, node: cst.CSTNode, holder: Path) -> cst.BaseExpression 
     inside = source.class_of(node)
     own = last is not None and last.kind == "attribute" and name == f"self.{last.key}"
     return value if own and inside is not None and inside.name.value == holder.type_at(len(holder.ways) - 1) else None
+
+
+def keeps(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:
+    """Where methods of the objects that were seen on the way keep what carries history, and whether it is one tensor."""
+    seen: set[int] = set()
+    for one in held_paths(finding):
+        if not one.depth or one.path.ways[one.depth - 1].kind != "attribute":
+            continue
+        name, owner = f"self.{one.path.ways[one.depth - 1].key}", one.path.type_at(one.depth - 1)
+        for source in project.sources:
+            for function in source.functions:
+                inside = source.class_of(function)
+                if inside is None or inside.name.value != owner:
+                    continue
+                for statement in simple(source.body(function)):
+                    value = assigned_value(statement, name)
+                    tracked = project.tracked(source, function)
+                    if value is not None and id(value) not in seen and project.gives_history(value, tracked):
+                        seen.add(id(value))
+                        yield source, value, not one.inner and one.type == "Tensor"
 
 
 def _frames(finding: Finding, stack: object, project: Project) -> Iterator[Place]:

@@ -117,7 +117,7 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     state = (remedy.kind, finding.cause) == ("detach", "carried-state")
     if finding.cause == "accumulated-loss" and remedy.kind != "detach":
         return _at_passes(before, after, "pure", first=before.passes - 1)
-    return _at_passes(before, after, graphs, leaves=not state)
+    return _at_passes(before, after, "turn" if state and graphs else graphs, leaves=not state)
 
 
 def of_other_kind(finding: Finding, remedy: Remedy) -> bool:

@@ -238,7 +238,9 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
 def remade(finding: Finding, project: Project) -> Iterator[tuple[Patch, str]]:
     """Sums in an object that holds nothing else than sums and counts: another object takes its place behind the step."""
     for cut in cuts(finding, project):
-        holders = {target.rpartition(".")[0]: held[0].path.type_at(held[0].depth - 1) for target, held in cut.targets.items()}
+        holders = {
+            target.rpartition(".")[0]: held[0].path.type_at(held[0].depth - 1) for target, held in cut.targets.items()
+        }
         patch = Patch()
         for holder, kind in holders.items():
             made = [v for s in simple(cut.source.module, nested=True) if (v := assigned_value(s, holder)) is not None]

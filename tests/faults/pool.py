@@ -77,8 +77,9 @@ class Worker:
             raise RuntimeError("nobody waits for this answer any more")
         if not line:
             self.servers.pop(program.kind)
-            return {"status": "died", "out": "", "err": ""}
-        found: dict[str, Any] = json.loads(line)
+            return {"status": "died", "error": "none", "stack": [], "out": "", "err": ""}
+        # What ran out of time has no error of its own.
+        found: dict[str, Any] = {"error": "none", "stack": [], **json.loads(line)}
         if found["status"] == "fault" and mode == "command":
             raise RuntimeError(f"not the tool's fault, but that of those who ask it: {found['message']}")
         self.spent[mode if mode != "command" else request["command"][0]] += found.get("cpu", 0.0)

@@ -41,7 +41,7 @@ from .parameter_names import paths_to
 from .rank import rank
 from .timeline import Moment, Timeline
 from .watcher import Watcher
-from .writes import find_write
+from .writes import find_writes
 
 __all__ = ["build"]
 
@@ -406,7 +406,7 @@ class _Builder:
             return (), ()
         failed = graph.failed
         stack = self.watcher.files.places(failed.note.key)
-        write, leaf, names = find_write(graph, whole=self.whole) if failed.kind == "inplace" else (None, None, [])
+        writes, leaf, names = find_writes(graph, whole=self.whole) if failed.kind == "inplace" else ([], None, [])
         requires: dict[str, bool] = {}
         trained: tuple[str, ...] = ()
         if failed.kind == "no-grad":
@@ -428,7 +428,7 @@ class _Builder:
             requires=requires,
             trained=trained,
         )
-        return (write,) if write is not None else (), (failure,)
+        return tuple(writes), (failure,)
 
     def _executed(self) -> Any:
         """What ran before a loss without history was sent through, or (at the end) between passes: in other cases nobody

@@ -16,18 +16,19 @@ from .failure import Graph
 from .files import Files
 from .ledger import StepNote
 
-__all__ = ["find_write"]
+__all__ = ["find_writes"]
 
 _LAYERS = 10_000
+_TOLD = 8
 _AUGMENTED = {"+=": "Add", "-=": "Sub", "*=": "Mul", "/=": "Div", "**=": "Pow"}
 
 
-def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, list[str]]:
-    """The write that changed what the failing node had saved, the leaf that was written, and names of the tensor. Where the
-    log is not whole, the statement that wrote may be one that it does not have."""
+def find_writes(graph: Graph, *, whole: bool) -> tuple[list[Write], int | None, list[str]]:
+    """What can have changed what the failing node had saved, the likeliest first, the leaf that was written, and names of the
+    tensor. Where the log is not whole, the statement that wrote may be one that it does not have."""
     watcher, note = graph.watcher, graph.failed.note
     if graph.failing is None:
-        return None, None, []
+        return [], None, []
     leaf, leaf_name = _leaf(graph)
     names = [n for n, t in graph.tensors.items() if _same(t, graph.data)]
     number = graph.number[graph.failing]
@@ -38,11 +39,11 @@ def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, 
         step = next((s for s in between if leaf in s.book.every and _moved(s, leaf)), None)
         if step is not None:
             stack = watcher.files.places(step.key)
-            return Write(step.when, leaf_name, leaf, stack[0] if stack else None, "step"), leaf, names
+            return [Write(step.when, leaf_name, leaf, stack[0] if stack else None, "step")], leaf, names
     log = watcher.log if note.in_main_thread and whole else None
     start = log.find(number) if log is not None else None
     if log is None or start is None:
-        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, ""), leaf, names
+        return [Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, "")], leaf, names
     ran = executed(log, watcher.files, start, note.position, log.marks[-1] >> 24)
     candidates: list[tuple[Place, str, str]] = []
     for k, one in enumerate(ran):
@@ -55,7 +56,7 @@ def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, 
             candidates.append((one.place, target, how))
     if not candidates:
         how, place = _by_module(graph) if leaf is None else ("", None)
-        return Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how), leaf, names
+        return [Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how)], leaf, names
     bases = {n.partition(".")[0].partition("[")[0] for n in names}
     # What is `env.position` at the pass is `self.position` in the method that wrote.
     inner = {n.rpartition(".")[2] for n in names if "." in n}
@@ -68,8 +69,8 @@ def find_write(graph: Graph, *, whole: bool) -> tuple[Write | None, int | None, 
         known = [c for c in candidates if c[2].endswith("_")] or known
     # A count or a factor begins as a number; a sum does too, and is a tensor from its first term on.
     known = known or [c for c in candidates if not _begins_as_number(c[1], c[0], watcher.files)]
-    place, target, how = (known or candidates)[0]
-    return Write(note.when, target or leaf_name, leaf, place, how), leaf, names
+    told = list(dict.fromkeys(known or candidates))[:_TOLD]
+    return [Write(note.when, target or leaf_name, leaf, place, how) for place, target, how in told], leaf, names
 
 
 def _moved(step: StepNote, leaf: int) -> bool:

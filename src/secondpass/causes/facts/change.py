@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from ...record import Carrier, Failure, Node, Pass, Step, Trace, Write
+from ...record import Carrier, Failure, Node, Pass, Place, Step, Trace, Write
 from .lines import root_text
 from .meeting import outdated
+from .operations import is_view
 
 __all__ = ["Change", "changes"]
 
@@ -25,7 +26,21 @@ class Change:
         since = self.node.when if self.node is not None and self.node.when is not None else -1
         can = [w for w in self.trace.writes if since <= w.when <= self.failure.when]
         fits = [w for w in can if self.failure.leaf is None or w.leaf in (None, self.failure.leaf)]
-        return next(iter(fits or can), None)
+        own = self._written_by()
+        return next(iter([w for w in fits if w.place in own] or fits or can), None)
+
+    def _written_by(self) -> set[Place]:
+        """The statements that had written into what the failing node has saved: the graph says so where that is a view of it."""
+        found, todo = set[Place](), list(self.node.parents or ()) if self.node is not None else []
+        while todo:
+            node = self.trace.nodes.get(todo.pop())
+            if node is None:
+                continue
+            if node.op.endswith("CopySlices"):
+                found |= {node.place} if node.place is not None else set()
+            elif is_view(node):
+                todo += node.parents or ()
+        return found
 
     @property
     def is_parameter(self) -> bool:

@@ -81,6 +81,7 @@ from ._finding import about_meeting, quoted, remedy
 from .facts.lines import root_text
 from .facts.meeting import Meeting
 from .facts.names import Named
+from .facts.reads import reads_gradients
 
 CODE = "SP102"
 TITLE = "several losses share one forward and go through backward one by one"
@@ -97,9 +98,10 @@ def explain(meeting: Meeting) -> Finding:
     shared = quoted(carrier.name if carrier else None, "the part that both losses share")
     pair = f"`{other}` and `{mine}`" if mine and other and mine != other else "two losses"
     message = f"{shared} is shared by {pair}: the first backward freed it before the second one came."
-    # Whoever takes a gradient by `grad`, or clears that of the first loss before the second one's pass, wants it by itself: the
-    # gradient of a sum would not do.
+    # Whoever takes a gradient by `grad`, or looks at or clears that of the first loss before the second one's pass, wants it by
+    # itself: the gradient of a sum would not do.
     apart = "grad" in (meeting.used.kind, meeting.freed.kind if meeting.freed is not None else "") or meeting.cleared
+    apart = apart or (meeting.freed is not None and reads_gradients(meeting.trace, meeting.freed, meeting.used))
     together = remedy(
         "combine-losses",
         "send the losses through together: add them up, or pass both to torch.autograd.backward",
@@ -136,4 +138,4 @@ def explain(meeting: Meeting) -> Finding:
                 place=meeting.entry.place,
             ),
         ]
-    return about_meeting(CODE, "shared-forward", meeting, message, carrier, remedies)
+    return about_meeting(CODE, "shared-forward", meeting, message, carrier, remedies, apart=apart)

@@ -83,6 +83,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     if finding.remedies and finding.remedies[0].kind not in _CUTTING:
         # Where gradients are meant to flow, a cut is no second best: better no repair than one that trains something else.
         asked = [r for r in asked if r.kind not in _CUTTING]
+    if finding.facts.get("apart"):
+        asked = [r for r in asked if r.kind != "combine-losses"]
     seen: set[str] = set()
     out: list[Remedy] = []
     for remedy in asked:

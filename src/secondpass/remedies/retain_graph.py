@@ -31,7 +31,11 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             title="Keep the graph for the second pass",
             safe=False,
             why="costs the memory of the kept buffers"
-            + ("" if finding.facts.get("products") else "; one pass over the sum is cheaper"),
+            + (
+                ""
+                if finding.facts.get("products") or finding.facts.get("apart")
+                else "; one pass over the sum is cheaper"
+            ),
         )
         set_argument(way.patch, source, call, "retain_graph", "True")
         yield way

@@ -77,3 +77,42 @@ def test_a_library_beside_a_folder_of_its_name(tmp_path: Path) -> None:
     text = MAIN.format(imported="from timm import create_model", made="create_model", again="pass")
     (tmp_path / "main.py").write_text(dedent(text), "utf-8")
     assert [f.code for f in read([tmp_path], Settings(jobs=1)).findings] == []
+
+
+PATH = """import os, sys
+    HERE = os.path.dirname(os.path.abspath(__file__))
+    TOP = os.path.dirname(HERE)
+    {put}
+    from nets import Pair
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "codes"),
+    [
+        ("sys.path.append(os.path.join(TOP, 'parts'))", ["SP201"]),
+        ("sys.path.insert(0, '../parts')", ["SP201"]),
+        ("PARTS = os.path.join(TOP, 'parts'); sys.path.insert(0, PARTS)", ["SP201"]),
+        ("sys.path.append(TOP)", []),  # `nets` is in none of these
+        ("sys.path.append('/opt/parts')", []),
+        ("print('parts')", []),
+    ],
+)
+def test_a_folder_that_a_program_puts_on_its_path(tmp_path: Path, put: str, codes: list[str]) -> None:
+    main = MAIN.format(imported=PATH.format(put=put), made="Pair", again="pass")
+    for name, text in {"tools/run.py": main, "parts/nets.py": NETS}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(dedent(text), "utf-8")
+    assert [f.code for f in read([tmp_path], Settings(jobs=1)).findings] == codes
+
+
+def test_a_program_that_only_calls_what_lies_in_a_folder(tmp_path: Path) -> None:
+    text = MAIN.replace("{imported}", "from .nets import Pair").replace("{made}", "Pair").replace("{again}", "pass")
+    body = dedent(text).strip().splitlines()
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "nets.py").write_text(dedent(NETS), "utf-8")
+    (tmp_path / "parts" / "steps.py").write_text(
+        "\n".join(["def go(rate):", *("    " + line for line in body)]), "utf-8"
+    )
+    (tmp_path / "main.py").write_text("from parts import steps\n\nsteps.go(0.1)\n", "utf-8")
+    assert [f.code for f in read([tmp_path], Settings(jobs=1)).findings] == ["SP201"]

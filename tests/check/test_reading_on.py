@@ -673,6 +673,7 @@ def test_a_function_that_a_reading_was_cut_off_in_is_read_again(
     """
     (tmp_path / "training.py").write_text(textwrap.dedent(training))
     (tmp_path / "main.py").write_text(textwrap.dedent(main))
+    monkeypatch.setattr(Machine, "BEFORE", 1)
     for steps in (12_000, 110):  # the program comes to its end; into the function, and not to its pass
         monkeypatch.setattr(Machine, "STEPS", steps)
         monkeypatch.setattr(Machine, "STEPS_PER_LINE", 1)

@@ -150,6 +150,8 @@ class Machine(ABC):
         self.engine = Engine()
         self.frames: list[Frame] = []
         self.modules: dict[str, Module] = {}
+        self.started: set[int] = set()
+        """The functions that processes have been started with, by their nodes' identity."""
         self.steps = 0
         self.most = self.STEPS
         self.limit = sys.maxsize

@@ -681,6 +681,52 @@ def test_a_function_that_a_reading_was_cut_off_in_is_read_again(
         assert [(f.code, f.failed and f.failed.file.rpartition("/")[2]) for f in found] == [("SP401", "training.py")]
 
 
+@pytest.mark.parametrize(
+    ("changed", "keep", "full", "brief"),
+    [
+        ("y = y + x", "", [], []),
+        ("y += x", "", ["SP202"], ["SP202"]),
+        ("y = y + x", "retain_graph=True", ["SP402"], []),  # what is never needed shows only in whole forwards
+    ],
+)
+def test_a_network_that_takes_long_to_build_is_read_to_its_first_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, keep: str, full: list[str], brief: list[str]
+) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    def built(n):
+        size = 0
+        for a in range(n):
+            for b in range(n):
+                size = size + a * b
+        return nn.Linear(3, 3)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.third = built(6), built(6), built(6)
+
+        def forward(self, x):
+            y = self.first(x).relu()
+            {changed}
+            return self.third(self.second(y))
+
+    net = Net()
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(90, 2, 3):
+        loss = net(x).pow(2).mean()
+        rule.zero_grad()
+        loss.backward({keep})
+        rule.step()
+    """
+    assert codes(tmp_path, body, "") == full
+    monkeypatch.setattr(Machine, "STEPS_PER_LINE", 1)
+    monkeypatch.setattr(Machine, "STEPS", 215)
+    assert codes(tmp_path, body, "") == brief
+
+
 @pytest.mark.parametrize("wrapper", ["nn.DataParallel", "nn.parallel.DistributedDataParallel", "torch.compile"])
 def test_what_a_wrapper_wraps_is_the_module(tmp_path: Path, wrapper: str) -> None:
     inner = "_orig_mod" if wrapper == "torch.compile" else "module"

@@ -188,6 +188,8 @@ class Machine(ABC):
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
         self.guessing = False
         """Whether it reads a function whose arguments cannot be told: they may be anything that the file has made."""
+        self.brief = False
+        """Whether so much had to be read before the first pass that most of it was looked at in brief."""
         self.hurried = 0
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []
@@ -250,6 +252,8 @@ class Machine(ABC):
     def spend(self) -> None:
         """Counts one piece of work; raises `Exhausted` at the limit."""
         self.steps += 1
+        if self.steps == self.most:
+            self.brief = not self.engine.passes
         if self.steps > self.BEFORE * self.most:
             if not self.engine.passes or self.steps > self.TRAINING * self.most:
                 raise Exhausted

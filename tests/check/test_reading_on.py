@@ -681,6 +681,40 @@ def test_a_function_that_a_reading_was_cut_off_in_is_read_again(
         assert [(f.code, f.failed and f.failed.file.rpartition("/")[2]) for f in found] == [("SP401", "training.py")]
 
 
+@pytest.mark.parametrize("empty", ["list()", "[]"])
+def test_a_leak_is_told_where_something_is_put_and_not_where_room_is_made(tmp_path: Path, empty: str) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    class Collector:
+        def __init__(self):
+            self.kept = {{}}
+
+        def add(self, key):
+            self.kept[key] = {empty}
+
+        def __setitem__(self, key, value):
+            self.kept[key].append(value)
+
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    collector = Collector()
+    collector.add("loss")
+    for x in torch.randn(90, 2, 3):
+        loss = net(x).pow(2).mean()
+        collector["loss"] = loss
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+    """
+    file = tmp_path / "main.py"
+    file.write_text(textwrap.dedent(body))
+    lines = file.read_text().splitlines()
+    told = [lines[f.failed.line - 1].strip() for f in read([file], Settings(jobs=1)).findings if f.failed]
+    assert told == ["self.kept[key].append(value)"]
+
+
 @pytest.mark.parametrize(
     ("changed", "keep", "full", "brief"),
     [

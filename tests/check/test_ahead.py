@@ -116,6 +116,55 @@ def test_a_list_that_is_emptied_late_is_no_leak(tmp_path: Path) -> None:
     assert codes(tmp_path, "for step in range(300):", late) == []
 
 
+UNROLLED = """
+import torch
+from torch import nn
+
+nets = nn.ModuleList(nn.Linear(3, 3) for _ in range({depth}))
+opt = torch.optim.SGD(nets.parameters(), lr=0.1)
+
+
+def judged(x):
+    for net in nets:
+        x = net(x).tanh() + x
+    return x.pow(2).mean()
+
+
+def fit(unroll):
+    total = None
+    for step in range(1, 101):
+        loss = judged(torch.randn(4, 3))
+        total = loss if total is None else total
+        if total is not loss:
+            total += loss
+        opt.zero_grad()
+        loss.backward({keep})
+        if step % unroll == 0:
+            {then}
+
+
+{calls}
+"""
+
+
+def unrolled(tmp_path: Path, calls: str, then: str, depth: int = 60, keep: str = "retain_graph=True") -> list[str]:
+    file = tmp_path / "main.py"
+    file.write_text(UNROLLED.format(calls=calls, then=then.replace("; ", "\n            "), depth=depth, keep=keep))
+    return [f.code for f in read([file], Settings(jobs=1)).findings]
+
+
+@pytest.mark.parametrize("depth", [3, 60])
+@pytest.mark.parametrize("calls", ["fit(20)", "fit(20); fit(1)", "fit(1); fit(20)"])
+def test_what_a_branch_did_in_one_call_says_nothing_of_another(tmp_path: Path, calls: str, depth: int) -> None:
+    # Where turns are costly the twentieth is not looked at, in which the sum is walked and begun anew.
+    assert unrolled(tmp_path, calls, "total.backward(); opt.step(); total = None", depth) == []
+
+
+@pytest.mark.parametrize("calls", ["fit(20)", "fit(20); fit(1)", "fit(1); fit(20)"])
+def test_a_sum_that_no_branch_begins_anew(tmp_path: Path, calls: str) -> None:
+    assert unrolled(tmp_path, calls, "opt.step(); print(total)", keep="") == ["SP401"]
+
+
 @pytest.mark.parametrize(
     ("op", "numbers", "modulus", "change"),
     [

@@ -673,11 +673,92 @@ def test_a_function_that_a_reading_was_cut_off_in_is_read_again(
     """
     (tmp_path / "training.py").write_text(textwrap.dedent(training))
     (tmp_path / "main.py").write_text(textwrap.dedent(main))
+    monkeypatch.setattr(Machine, "BEFORE", 1)
     for steps in (12_000, 110):  # the program comes to its end; into the function, and not to its pass
         monkeypatch.setattr(Machine, "STEPS", steps)
         monkeypatch.setattr(Machine, "STEPS_PER_LINE", 1)
         found = read([tmp_path], Settings(jobs=1)).findings
         assert [(f.code, f.failed and f.failed.file.rpartition("/")[2]) for f in found] == [("SP401", "training.py")]
+
+
+@pytest.mark.parametrize("empty", ["list()", "[]"])
+def test_a_leak_is_told_where_something_is_put_and_not_where_room_is_made(tmp_path: Path, empty: str) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    class Collector:
+        def __init__(self):
+            self.kept = {{}}
+
+        def add(self, key):
+            self.kept[key] = {empty}
+
+        def __setitem__(self, key, value):
+            self.kept[key].append(value)
+
+    net = nn.Linear(3, 1)
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    collector = Collector()
+    collector.add("loss")
+    for x in torch.randn(90, 2, 3):
+        loss = net(x).pow(2).mean()
+        collector["loss"] = loss
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+    """
+    file = tmp_path / "main.py"
+    file.write_text(textwrap.dedent(body))
+    lines = file.read_text().splitlines()
+    told = [lines[f.failed.line - 1].strip() for f in read([file], Settings(jobs=1)).findings if f.failed]
+    assert told == ["self.kept[key].append(value)"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "keep", "full", "brief"),
+    [
+        ("y = y + x", "", [], []),
+        ("y += x", "", ["SP202"], ["SP202"]),
+        ("y = y + x", "retain_graph=True", ["SP402"], []),  # what is never needed shows only in whole forwards
+    ],
+)
+def test_a_network_that_takes_long_to_build_is_read_to_its_first_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, keep: str, full: list[str], brief: list[str]
+) -> None:
+    body = f"""
+    import torch
+    from torch import nn
+
+    def built(n):
+        size = 0
+        for a in range(n):
+            for b in range(n):
+                size = size + a * b
+        return nn.Linear(3, 3)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.third = built(6), built(6), built(6)
+
+        def forward(self, x):
+            y = self.first(x).relu()
+            {changed}
+            return self.third(self.second(y))
+
+    net = Net()
+    rule = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(90, 2, 3):
+        loss = net(x).pow(2).mean()
+        rule.zero_grad()
+        loss.backward({keep})
+        rule.step()
+    """
+    assert codes(tmp_path, body, "") == full
+    monkeypatch.setattr(Machine, "STEPS_PER_LINE", 1)
+    monkeypatch.setattr(Machine, "STEPS", 215)
+    assert codes(tmp_path, body, "") == brief
 
 
 @pytest.mark.parametrize("wrapper", ["nn.DataParallel", "nn.parallel.DistributedDataParallel", "torch.compile"])

@@ -50,8 +50,12 @@ def acts(project: Project, file: str, tree: ast.Module) -> bool:
                 (a.asname or a.name).partition(".")[0] for a in node.names if project.module_file(a.name, file, 0)
             )
         elif isinstance(node, ast.ImportFrom):
-            if node.level or project.module_file(node.module or "", file, 0):
-                own.update(a.asname or a.name for a in node.names)
+            whole = node.level or project.module_file(node.module or "", file, 0)
+            own.update(
+                a.asname or a.name
+                for a in node.names
+                if whole or project.module_file(f"{node.module}.{a.name}", file, 0)
+            )
         elif isinstance(node, ast.Name):
             used.add(node.id)
         elif isinstance(node, ast.AnnAssign):

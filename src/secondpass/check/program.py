@@ -142,7 +142,8 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
             and not (f.code == "SP402" and f.failed in m.engine.needed)
             # A network that a function was given may be the one whose parameters another does not reach.
             and not (f.code == "SP406" and m.guessing and made.unread)
-            and not (f.severity != "error" and (may_change(m, f) or _is_late(m, f)))
+            # What is silent rests on all that a forward does, not on one turn of each loop in it.
+            and not (f.severity != "error" and (m.brief or may_change(m, f) or _is_late(m, f)))
         )
     return made
 

@@ -158,7 +158,7 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
     ran_there = {(p.file, p.line) for p in trace.called} if trace.called is not None else None
     # The name is one of the functions that were under way when it was seen; another function's may be spelled alike.
     under_way = {(at.file, at.function) for at in stack}
-    best: tuple[tuple[int, int, bool, bool], Place, str] | None = None
+    best: tuple[tuple[int, int, bool, bool, bool], Place, str] | None = None
     for file, source in sources_of(trace):
         methods = {} if running else _methods(source)
         for stmt in source.statements:
@@ -169,7 +169,8 @@ def filled_at(trace: Trace, name: str, stack: Iterable[Place], *, running: bool 
                     rank = 3  # a class of the user's that is itself the dictionary
                 place = Place(file, stmt.lineno, source.function_name(stmt.lineno))
                 missed = 0 if ran_there is None or (file, stmt.lineno) in ran_there else 1
-                order = (missed, rank, (file, place.function) not in under_way, not source.loops(stmt.lineno))
+                away = (file, place.function) not in under_way
+                order = (missed, rank, _makes_room(stmt), away, not source.loops(stmt.lineno))
                 if rank < 9 and (best is None or order < best[0]):
                     best = (order, place, target)
     if best is None:
@@ -236,6 +237,14 @@ def _adds_to(stmt: ast.stmt, running: bool) -> Iterator[str]:
         inside = (n for n in ast.walk(stmt.value) if isinstance(n, ast.expr) and n is not stmt.value)
         if len(own) == 1 and any(ast.unparse(n) == own[0] for n in inside):
             yield own[0]
+
+
+def _makes_room(stmt: ast.stmt) -> bool:
+    """Whether what a statement stores is an empty container, for others to fill."""
+    value = stmt.value if isinstance(stmt, (ast.Assign, ast.AnnAssign)) else None
+    if isinstance(value, ast.Call):
+        return not (value.args or value.keywords) and ast.unparse(value.func) in ("list", "dict", "set", "deque")
+    return not (value.elts if isinstance(value, ast.List) else value.values if isinstance(value, ast.Dict) else [value])
 
 
 def _methods(source: Source) -> dict[str, str]:

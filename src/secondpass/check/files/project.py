@@ -94,8 +94,27 @@ class Project:
         """The file that `name` means when it is imported from `importer`, where it is one of the project."""
         key = (name, importer, level, inside)
         if key not in self._found:
-            self._found[key] = self._find(name, self.real(importer), level, inside)
+            found = self._find(name, self.real(importer), level, inside)
+            self._found[key] = found or (None if level or inside else self._on_path(name, importer))
         return self._found[key]
+
+    def _on_path(self, name: str, importer: str) -> str | None:
+        """A module in a folder that `importer` puts on `sys.path` itself: below it, or below a folder that it lies in."""
+        tree, parts = self.tree(importer), name.split(".")
+        if tree is None or parts[0] in _LIBRARIES or parts[0] in sys.stdlib_module_names:
+            return None
+        put: list[str] = self.fact("path", tree, lambda: list(_put_on_path(tree)))
+        folder = os.path.dirname(os.path.abspath(self.real(importer)))
+        top = os.path.abspath(self.root) if self.root else folder
+        for _ in range(8 if put else 0):
+            for path in put:
+                found = self._at(os.path.normpath(os.path.join(folder, path)), parts)
+                if found:
+                    return found
+            if folder == top or os.path.dirname(folder) == folder:
+                break
+            folder = os.path.dirname(folder)
+        return None
 
     def modules_of(self, package: str, importer: str) -> list[str]:
         """The files of a package that `importer` can name; of its own folder, if it names none."""
@@ -281,6 +300,28 @@ def _call_names(todo: list[Any]) -> Iterator[str]:
                 todo.append(value)
             elif isinstance(value, list):
                 todo.extend(item for item in value if isinstance(item, ast.AST))
+
+
+def _put_on_path(tree: ast.Module) -> Iterator[str]:
+    """The folders that a file puts on `sys.path`, as far as it spells them out."""
+    named = {
+        n.targets[0].id: n.value
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and ast.unparse(node.func) in ("sys.path.append", "sys.path.insert")
+        ):
+            value: ast.AST = node.args[-1]
+            names = [n.id for n in ast.walk(value) if isinstance(n, ast.Name)]
+            for part in (value, *(named[n] for n in names if n in named)):
+                spelled = [n.value for n in ast.walk(part) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+                if spelled and not os.path.isabs(spelled[0]):
+                    yield os.path.join(*spelled)
+                    break
 
 
 def _own_yields(node: Any, whole: bool = False) -> Any:

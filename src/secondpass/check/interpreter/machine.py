@@ -136,8 +136,10 @@ class Machine(ABC):
 
     STEPS = 12_000
     STEPS_PER_LINE = 12
+    BEFORE = 2
+    """How many times as far a reading goes to come to the first pass."""
     TRAINING = 3
-    """How many times as far a reading goes that has made a pass."""
+    """The same, for one that has made a pass."""
     DEPTH = 60
 
     def __init__(self, project: Project, policy: Policy, budget: Budget | None = None) -> None:
@@ -148,6 +150,8 @@ class Machine(ABC):
         self.engine = Engine()
         self.frames: list[Frame] = []
         self.modules: dict[str, Module] = {}
+        self.started: set[int] = set()
+        """The functions that processes have been started with, by their nodes' identity."""
         self.steps = 0
         self.most = self.STEPS
         self.limit = sys.maxsize
@@ -184,6 +188,8 @@ class Machine(ABC):
         """(file, line) of the statements that ran for the first time after turns of a loop were left out."""
         self.guessing = False
         """Whether it reads a function whose arguments cannot be told: they may be anything that the file has made."""
+        self.brief = False
+        """Whether so much had to be read before the first pass that most of it was looked at in brief."""
         self.hurried = 0
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []
@@ -246,8 +252,11 @@ class Machine(ABC):
     def spend(self) -> None:
         """Counts one piece of work; raises `Exhausted` at the limit."""
         self.steps += 1
-        if self.steps > self.most and (not self.engine.passes or self.steps > self.TRAINING * self.most):
-            raise Exhausted
+        if self.steps == self.most:
+            self.brief = not self.engine.passes
+        if self.steps > self.BEFORE * self.most:
+            if not self.engine.passes or self.steps > self.TRAINING * self.most:
+                raise Exhausted
         if self.steps > self.limit:
             raise Costly
         self.budget.left -= 1
@@ -268,8 +277,8 @@ class Machine(ABC):
             self.limit = outer
 
     def is_late(self) -> bool:
-        """Whether so many steps are spent that the rest is looked at in brief: half of those before the first pass, two
-        thirds of them all."""
+        """Whether so many steps are spent that the rest is looked at in brief: a quarter of those before the first pass,
+        two thirds of them all."""
         if not self.engine.passes:
             return self.steps > self.most // 2
         if self.steps <= (self.TRAINING - 1) * self.most:

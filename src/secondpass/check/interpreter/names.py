@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from typing import Any
 
 from .library import builtin, external
@@ -103,7 +104,27 @@ def import_statement(m: Machine, node: ast.Import, scope: Scope) -> None:
             bind(scope, alias.asname, import_name(m, alias.name, 0, scope))
         else:
             top = alias.name.partition(".")[0]
-            bind(scope, top, import_name(m, top, 0, scope))
+            bind(scope, top, _folders(m, alias.name, scope) or import_name(m, top, 0, scope))
+
+
+def _folders(m: Machine, name: str, scope: Scope) -> Module | None:
+    """The first part of a dotted name, where a file of the project lies in a folder that is no package, but named like one."""
+    file, parts = m.project.module_file(name, scope.module.file, 0), name.split(".")
+    if (
+        not file
+        or len(parts) == 1
+        or all(m.project.module_file(".".join(parts[:n]), scope.module.file, 0) for n in range(1, len(parts)))
+    ):
+        return None
+    last = m.module(name, file)
+    folder = os.path.dirname(file)
+    if os.path.basename(file) == "__init__.py":
+        folder = os.path.dirname(folder)
+    for count in range(len(parts) - 1, 0, -1):
+        above = m.module(".".join(parts[:count]), os.path.join(folder, "__init__.py"))
+        above.globals.setdefault(parts[count], last)
+        last, folder = above, os.path.dirname(folder)
+    return last
 
 
 def import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
@@ -124,6 +145,8 @@ def import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
                 bind(scope, name, m.module(f"{source.name}.{alias.name}", below))
             else:
                 bind(scope, name, Lazy(source, alias.name))
+        elif file := m.project.module_file(f"{node.module or ''}.{alias.name}", scope.module.file, node.level):
+            bind(scope, name, m.module(f"{node.module or ''}.{alias.name}".strip("."), file))
         elif isinstance(source, External):
             bind(scope, name, external(f"{source.name}.{alias.name}"))
         else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import argparse_model  # noqa: F401 - registers
+from . import argparse_model, processes  # noqa: F401 - register
 from .attributes import get_attribute
 from .containers import is_concrete
 from .contexts import Switch, enter, leave

@@ -13,6 +13,7 @@ NOTE [ What comes later ]
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from ...causes import find
@@ -30,16 +31,25 @@ _EMPTYING = set("clear pop popleft popitem remove flush reset empty".split())
 class Decided:
     """A condition inside a loop that will be cut short, and which ways it went."""
 
-    __slots__ = ("answers", "asked", "gathers", "loops", "node")
+    __slots__ = ("answers", "asked", "gathers", "loops", "node", "walks")
 
     def __init__(self, node: ast.If) -> None:
         self.node = node
         self.answers: set[bool] = set()
+        self.walks: list[set[bool]] = []
+        """The same, for each walk of the innermost of those loops: what it was in one call says nothing of another call."""
         self.asked: set[Any] = set()
         """The questions that it was, where it could not be told."""
         self.loops: list[Loop] = []
         self.gathers = 0
         """How often a branch put history into what outlives the turn."""
+
+    def untaken(self) -> Iterator[list[ast.stmt]]:
+        """The branches that some walk of the loop around them never took."""
+        if {True} in self.walks:
+            yield self.node.orelse
+        if {False} in self.walks:
+            yield self.node.body
 
 
 def compared(m: Machine, node: ast.Compare | ast.If, op: ast.cmpop, left: Any, right: Any, modulus: int = 0) -> None:
@@ -56,11 +66,15 @@ def decided(m: Machine, node: ast.If, answer: bool, test: Any) -> None:
     seen = m.decided.get(id(node))
     if seen is None:
         seen = m.decided[id(node)] = Decided(node)
-    seen.loops = open_loops(m)
+    loops, before = open_loops(m), seen.loops
+    seen.loops = loops
     if isinstance(test, Unknown):
         seen.asked.add(test.key)
-    if not any(loop.jumped for loop in seen.loops):
+    if not any(loop.jumped for loop in loops):
         seen.answers.add(answer)
+        if not seen.walks or loops[:1] != before[:1]:
+            seen.walks.append(set())
+        seen.walks[-1].add(answer)
 
 
 def may_change(m: Machine, finding: Finding) -> bool:
@@ -72,17 +86,15 @@ def may_change(m: Machine, finding: Finding) -> bool:
             and _concerns(m, finding, [*seen.node.body, *seen.node.orelse])
         ):
             return True
-        other = seen.node.orelse if True in seen.answers else seen.node.body
-        if len(seen.answers) > 1 or not other:
-            continue
-        if finding.code == "SP401":
-            # Whatever the condition is: a holder that is emptied somewhere has an author who thought of it.
-            name = finding.carrier.name.partition("[")[0] if finding.carrier else ""
-            if _empties(m, name.rpartition(".")[2], other):
-                return True
-        elif any((c := m.compared.get(id(n))) is not None and c.moves for n in ast.walk(seen.node.test)):
-            if _concerns(m, finding, other):
-                return True
+        for way in seen.untaken():
+            if finding.code == "SP401":
+                # Whatever the condition is: a holder that is emptied somewhere has an author who thought of it.
+                name = finding.carrier.name.partition("[")[0] if finding.carrier else ""
+                if _empties(m, name.rpartition(".")[2], way, len(seen.answers) > 1):
+                    return True
+            elif any((c := m.compared.get(id(n))) is not None and c.moves for n in ast.walk(seen.node.test)):
+                if _concerns(m, finding, way):
+                    return True
     return False
 
 
@@ -115,9 +127,15 @@ def _gives_parameters(m: Machine, branch: list[ast.stmt]) -> bool:
     return False
 
 
-def _empties(m: Machine, name: str, branch: list[ast.stmt]) -> bool:
+def _empties(m: Machine, name: str, branch: list[ast.stmt], own: bool = False) -> bool:
+    """Whether something by that name is emptied; if it need not be its `own`, whatever is."""
     for node in (n for s in branch for n in ast.walk(s)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EMPTYING:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _EMPTYING
+            and (not own or name in ast.unparse(node.func.value))
+        ):
             return True
         last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if last == name and isinstance(node.ctx, (ast.Store, ast.Del)):  # type: ignore[attr-defined]

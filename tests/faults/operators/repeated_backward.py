@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..host import Host
 from ..program import line, tagged
 from . import Change
+from ._blocks import again as forward_again
 from ._blocks import looked_at, next_step, where
 
 CAUSE = "repeated-backward"
@@ -24,7 +25,12 @@ def mutants(host: Host) -> Iterator[Change]:
         step = next_step(host, statement)
         if step is not None:
             edits = (host.after(step, again, host.text(step)),)
-            yield Change(where(host, call, "-stepped"), edits, remedy=("recompute", "other"), carrier=(root,))
+            rows = forward_again(host, statement, call.func.value, "_anew")  # type: ignore[attr-defined]
+            # The forward once more behind the step: what the host does not do.
+            anew = (host.after(step, *rows[:-1], f"{rows[-1]}.backward()", host.text(step)),) if rows else ()
+            references = (anew,) if anew else ()
+            remedy = ("recompute", "other")
+            yield Change(where(host, call, "-stepped"), edits, remedy=remedy, carrier=(root,), references=references)
 
 
 def twins(host: Host) -> Iterator[Change]:

@@ -441,8 +441,7 @@ def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: U
     if cut.kind in WITHOUT_GRADIENT:  # there is nothing to take away
         how, title = f"{HOW[cut.kind]} there", f"{WITHOUT_GRADIENT[cut.kind]} to train `{shown}`"
     elif cut.kind == "checkpoint":
-        how = "none of the inputs of its reentrant checkpoint requires a gradient, so nothing is recorded"
-        title = f"checkpoint with `use_reentrant=False` to train `{shown}`"
+        how, title = HOW[cut.kind], f"checkpoint with `use_reentrant=False` to train `{shown}`"
     message = _in_forward(owner, name, shown, how)
     remedies = [
         remedy(

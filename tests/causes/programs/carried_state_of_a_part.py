@@ -1,4 +1,4 @@
-# stored-history: queue[0] queue[...] queue old
+# carried-state: queue[0] queue
 import torch
 from torch import nn
 

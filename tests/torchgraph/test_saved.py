@@ -111,3 +111,32 @@ def test_a_function_of_ones_own_may_save_nothing_in_some_places(w):
     y.sum().backward()
     assert freed(node) is True
     assert told(node) == [("tensors", True, None)]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_a_function_of_ones_own_saved_and_was_written_to(w, which, version):
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            out = torch.exp(x) * y
+            ctx.save_for_backward(x, y, out)
+            return out
+
+        @staticmethod
+        def backward(ctx, gradient):
+            _, y, out = ctx.saved_tensors
+            return gradient * out, gradient * out / y
+
+    x, y = w + 1, torch.ones(3)
+    out = Exp.apply(x, y)
+    node = out.grad_fn
+    assert changed(node) is None
+    (x, y, out)[which].add_(1)
+    name = changed(node)
+    if version == "as it is":
+        assert name == f"tensors[{which}]"
+        assert saved.storage(saved.written_to(node, name)) == saved.storage((x, y, out)[which])
+    else:
+        assert name.startswith("tensors")
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

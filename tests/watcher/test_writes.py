@@ -66,3 +66,42 @@ def test_a_factor_that_is_a_number_has_changed_no_tensor(tmp_path, made):
     (tmp_path / "train.py").write_text(SIMULATION.replace("{made}", made).lstrip(), encoding="utf-8")
     [found] = forked(tmp_path, "train.py", watched=True).findings
     assert (found["cause"], found["carrier"]["name"], found["freed"]["line"]) == ("inplace-change", "self.height", 12)
+
+
+FUNCTION = """
+import torch
+
+
+class Bend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(x, {saved})
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, y = ctx.saved_tensors
+        return gradient * y
+
+
+weight = torch.ones(3, requires_grad=True)
+inner = weight * 2
+bent = Bend.apply(inner)
+other = torch.ones(3)
+other += 1
+{write}
+(bent + inner).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("saved", "write", "name"),
+    [("y", "bent += weight", "bent"), ("y", "bent.mul_(weight)", "bent"), ("x", "inner += 1", "inner")],
+)
+def test_what_a_function_of_ones_own_had_saved(tmp_path, saved, write, name):
+    program = FUNCTION.replace("{saved}", saved).replace("{write}", write)
+    (tmp_path / "train.py").write_text(program.lstrip(), encoding="utf-8")
+    [found] = forked(tmp_path, "train.py", watched=True).findings
+    assert (found["cause"], found["carrier"]["name"]) == ("inplace-change", name)
+    assert (found["built"]["line"], found["freed"]["line"]) == (19, 22)

@@ -197,7 +197,8 @@ def about_meeting(
     )
     named = Named(meeting)
     entry = meeting.entry
-    while _is_taken_apart(trace, entry) and (
+    walked = freed.walked if freed is not None else None
+    while (_is_taken_apart(trace, entry) or _is_aside(entry, walked)) and (
         behind := [n for k in entry.parents or () if (n := trace.nodes.get(k)) and n.leaf is None]
     ):
         entry = behind[0]  # a loop over a tensor takes its rows; what made them stands elsewhere
@@ -232,6 +233,11 @@ def about_meeting(
             **facts,
         },
     )
+
+
+def _is_aside(entry: Node, walked: frozenset[int] | None) -> bool:
+    """Whether a node only shows a part of what the first pass went through, and is no part of it: it was made to be kept."""
+    return walked is not None and entry.number not in walked and is_view(entry)
 
 
 def _is_taken_apart(trace: Trace, entry: Node) -> bool:

@@ -99,6 +99,7 @@ HOW = {
     "cast": "an integer or boolean tensor cannot carry history",
     "sample": "a sample has no gradient, so its history ends",
     "no_grad": "nothing is recorded while gradients are switched off",
+    "checkpoint": "none of the inputs of its reentrant checkpoint requires a gradient, so nothing is recorded",
     "frozen": "none of the parameters behind it requires a gradient",
 }
 WITHOUT_GRADIENT = {
@@ -195,6 +196,8 @@ def _explain(trace: Trace, failure: Failure) -> Finding:
         title = "let the parameters that are to be trained require a gradient; freeze others, or a copy of them"
     elif left_off:
         title = "switch gradients on again where that part ends: `with torch.no_grad():` does both"
+    elif kind == "checkpoint":
+        title = "checkpoint with `use_reentrant=False`"
     elif kind == "no_grad":
         title = "compute it with gradients switched on"
     remedies = [

@@ -29,6 +29,8 @@ the gradients, and is not reported.
 
 - **add-zero-grad**: `optimizer.zero_grad()` once per step, anywhere between
   the last `step()` and the first pass of the next.
+- **other**: passes that are made for another gradient (an attack's) fill these
+  too: `torch.autograd.grad(loss, x)` or `loss.backward(inputs=[x])` does not.
 
 ## Example
 
@@ -78,7 +80,7 @@ from .facts.lines import sources_of
 
 CODE = "SP403"
 TITLE = "gradients of earlier steps pile up"
-REMEDIES = ("add-zero-grad",)
+REMEDIES = ("add-zero-grad", "other")
 CAUSED_BY = ("combine-losses", "other", "recompute", "reorder")
 
 _TIMES = 3
@@ -113,6 +115,10 @@ def diagnose(trace: Trace) -> list[Finding]:
         left = [(s, other) for s in one.plain if (other := one.left_over(trace, s)) is not None]
         if len(left) >= _TIMES and 2 * len(left) >= len(one.plain):
             found.append(_left_over(trace, one, *left[-1]))
+            continue
+        mixed = [(s, aside) for s in one.plain if (aside := one.aside(trace, s))]
+        if len(mixed) > 1:  # each of them repeats it
+            found.append(_aside(trace, one, *mixed[-1]))
     return found
 
 
@@ -201,6 +207,43 @@ def _left_over(trace: Trace, one: Series, step: Step, left: Pass) -> Finding:
         )
     ]
     return warning(CODE, "missing-zero-grad", message, place, remedies, built=left.place, step=_line(step))
+
+
+def _aside(trace: Trace, one: Series, step: Step, aside: list[Pass]) -> Finding:
+    used = {w for g in step.used.values() for w in g or ()}
+    known = [p for p in trace.passes if p.when in used and p not in aside]
+    first = next(p for p in known if p.when > aside[-1].when)
+    name = quoted(one.optimizer, "the optimizer")
+    whole = known[0] is first
+    message = (
+        f"The {len(aside)} passes of line {aside[-1].place.line if aside[-1].place else '?'} are made to move something else, "
+        f"but they leave gradients in the parameters of {name} too, and its step applies them together with its own."
+    )
+    alone = remedy(
+        "other",
+        "let those passes give only the gradient that they are made for: `torch.autograd.grad(loss, x)`, "
+        "`loss.backward(inputs=[x])`",
+        "backward() fills the gradients of everything that the loss depends on.",
+        place=aside[-1].place,
+    )
+    clear = remedy(
+        "add-zero-grad",
+        f"call {one.optimizer}.zero_grad() before the backward that it steps for",
+        "backward() fills the gradients of everything that the loss depends on.",
+        target=one.optimizer,
+        place=first.place,
+    )
+    remedies = [clear, alone] if whole else [alone]
+    return warning(
+        CODE,
+        "missing-zero-grad",
+        message,
+        first.place,
+        remedies,
+        built=aside[-1].place,
+        step=_line(step),
+        right_before=True,
+    )
 
 
 def _in_closure(trace: Trace, step: Step) -> Finding:

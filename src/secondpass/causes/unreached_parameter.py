@@ -91,7 +91,7 @@ from ..source import assigned
 from ._finding import place_of, quoted, remedy, warning
 from .facts.lines import sources_of
 from .facts.names import as_written
-from .facts.unused import Branches, CutOff, Unused, behind, never_read, since
+from .facts.unused import Branches, CutOff, Unused, behind, is_below, never_read, since
 from .lost_history import HOW, WITHOUT_GRADIENT, is_silent
 
 CODE = "SP406"
@@ -178,7 +178,7 @@ def _unregistered(trace: Trace, owner: Owner) -> list[Finding]:
     found = []
     for path, kind, items in sorted({trace.unregistered[n] for n in left}):
         module = path.rpartition(".")[0]
-        own = {n for n in trace.held or () if _is_below(trace.nodes[n].leaf or "", module)} if module else set()
+        own = {n for n in trace.held or () if is_below(trace.nodes[n].leaf or "", module)} if module else set()
         own -= trace.unregistered.keys()
         if items > 1 and own and own <= set(owner.leaves):
             found.append(_in_plain_container(trace, owner, path, kind))
@@ -379,7 +379,7 @@ def _cut_off(trace: Trace, owner: Owner, bare: set[int]) -> list[Finding]:
     found: list[Finding] = []
     branches = Branches(trace, owner)
     for name in sorted(modules):
-        inside = {n for n in bare if n in trace.nodes and _is_below(trace.nodes[n].leaf or "", name)}
+        inside = {n for n in bare if n in trace.nodes and is_below(trace.nodes[n].leaf or "", name)}
         if inside & set(owner.kept_alike or ()):
             continue  # a copy of another network: it is not to be trained
         single = trace.nodes[min(inside)].leaf if len(inside) == 1 else None
@@ -408,10 +408,6 @@ def _cut_behind(trace: Trace, owner: Owner, leaves: set[int]) -> CutOff | None:
         if cut.number is not None and cut.place is not None and leaves & behind(trace, cut.number):
             return CutOff(cut.kind, cut.place)
     return None
-
-
-def _is_below(leaf: str, name: str) -> bool:
-    return leaf == name or leaf.startswith(name + ".")
 
 
 def _as_written(trace: Trace, name: str) -> str:
@@ -444,6 +440,8 @@ def _cut(trace: Trace, owner: Owner, name: str, shown: str, cut: CutOff, lost: U
     )
     if cut.kind in WITHOUT_GRADIENT:  # there is nothing to take away
         how, title = f"{HOW[cut.kind]} there", f"{WITHOUT_GRADIENT[cut.kind]} to train `{shown}`"
+    elif cut.kind == "checkpoint":
+        how, title = HOW[cut.kind], f"checkpoint with `use_reentrant=False` to train `{shown}`"
     message = _in_forward(owner, name, shown, how)
     remedies = [
         remedy(

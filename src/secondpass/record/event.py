@@ -204,7 +204,8 @@ class Cut:
 
     when: int
     kind: str
-    """`detach`, `no_grad`, `item`, `numpy`, `data`, `wrap` (a tensor made anew from values), `compare`, `frozen`..."""
+    """`detach`, `no_grad`, `item`, `numpy`, `data`, `wrap` (a tensor made anew from values), `compare`, `frozen`...;
+    `checkpoint`: a reentrant one none of whose inputs required a gradient."""
     name: str = ""
     """What lost its history, as the source writes it."""
     place: Place | None = None
@@ -212,6 +213,8 @@ class Cut:
     """The node behind it, where that is known."""
     reached: bool = False
     """Whether a pass was seen to walk what was computed with the value that is left, without its history."""
+    leaves: tuple[int, ...] | None = None
+    """The leaves that what lost its history was computed with; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,12 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     if finding.facts.get("closure") and remedy.target:
         yield from _in_closure(remedy, project)
         return
+    here = project.at(remedy.place) if finding.facts.get("right_before") else None
+    if here:
+        way = Way(title=f"Clear the gradients with `{remedy.target}.zero_grad()`", safe=True, why=_WHY)
+        way.patch.insert_before(*here, [f"{remedy.target}.zero_grad()"])
+        yield way
+        return
     for source, scope in project.scopes(*places):
         for step in sorted(_steps(source, scope, project), key=lambda s: project.optimizer_of(s) != remedy.target):
             optimizer = project.optimizer_of(step)

@@ -14,6 +14,7 @@ from .find.flow import assigned_value, calls, dotted, history_slice, names_read,
 from .find.project import Project, Scope, pairs_of
 from .proposal import Way
 from .rewrite.arguments import pass_calls
+from .rewrite.not_reentrant import not_reentrant
 from .rewrite.numpy import calls_numpy, translated
 from .rewrite.uncut import uncut
 
@@ -27,6 +28,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     if finding.cause == "unreached-parameter" and finding.facts.get("forgotten"):
         return  # no loss uses the branch: which one was to use it, and how, nobody can know; what else is cut may be meant
     if finding.cause == "unreached-parameter" and _may_be_frozen(finding, project):
+        return
+    if finding.facts.get("cut") == "checkpoint":
+        yield from not_reentrant(project, finding.built)
         return
     places = [p for p in (remedy.place, finding.built, finding.used, finding.failed) if p]
     if finding.facts.get("cut") == "frozen":

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from ..record import Finding, Place, Remedy
-from ..source import parsed
+from ..record import Finding, Remedy
 from .detach import seen
 from .edit.source import Source, walk
 from .find.crossing import is_update
@@ -20,6 +19,7 @@ from .proposal import Way
 from .rewrite.accumulator import per_forward, remade, restarted
 from .rewrite.arguments import pass_calls, set_argument
 from .rewrite.emptied import emptied
+from .rewrite.not_reentrant import not_reentrant
 from .rewrite.registered import registered
 
 __all__ = ["propose"]
@@ -48,7 +48,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "stale-gradient":
         yield from _step_with_pass(finding, project)
     elif finding.cause == "freed-access" or remedy.target == "use_reentrant":
-        yield from _not_reentrant(project, remedy.place)
+        yield from not_reentrant(project, remedy.place)
     elif remedy.target == "donated_buffer":
         yield from _not_donated(finding, project)
     elif remedy.target == "find_unused_parameters":
@@ -71,32 +71,6 @@ def _value_only(finding: Finding, project: Project) -> Iterator[Way]:
         yield replace(way, title=way.title.replace("Detach", "Keep the value of", 1), why=_SUMS)
 
 
-def _not_reentrant(project: Project, made: Place | None) -> Iterator[Way]:
-    """A reentrant checkpoint frees, in a pass of its own, what others still need, and hands on gradients one by one: the
-    other kind does not."""
-    way = Way(title="Checkpoint without `use_reentrant`", safe=True, why="it recomputes in the one pass there is")
-    for source in project.sources:
-        for node in walk(source.module):
-            if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "use_reentrant":
-                if source.code(node.value) == "True":
-                    way.patch.replace(source, node.value, "False")
-            elif isinstance(node, cst.DictElement) and _is_text(node.key, "use_reentrant"):
-                if source.code(node.value) == "True":  # what a library hands on to its checkpoints
-                    way.patch.replace(source, node.value, "False")
-    here = project.at(made)
-    if here:  # not said, it is reentrant
-        source, statement = here
-        tree = parsed(source.text)
-        for call in calls(statement) if tree else ():
-            name, _, rest = (dotted(call.func) or "").partition(".")
-            home = ".".join(filter(None, ((tree.imported if tree else {}).get(name, ""), rest)))
-            said = any(a.star == "**" or (a.keyword and a.keyword.value == "use_reentrant") for a in call.args)
-            if home.startswith("torch.utils.checkpoint.") and not said:
-                set_argument(way.patch, source, call, "use_reentrant", "False")
-    if way.patch:
-        yield way
-
-
 def _not_donated(finding: Finding, project: Project) -> Iterator[Way]:
     """Said where the program begins, and so before anything is compiled."""
     stack = finding.facts.get("used_stack") or [{}]
@@ -108,10 +82,6 @@ def _not_donated(finding: Finding, project: Project) -> Iterator[Way]:
         module = "torch._functorch.config"
         way.patch.insert_after(source, imports[-1], [f"import {module}", "", f"{module}.donated_buffer = False"])
         yield way
-
-
-def _is_text(node: cst.BaseExpression, text: str) -> bool:
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == text
 
 
 def _searched(remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
-__all__ = ["CANNOT_SAY", "taken_out", "unpacked"]
+__all__ = ["CANNOT_SAY", "plain", "taken_out", "unpacked"]
 
 CANNOT_SAY = not hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
 
@@ -39,12 +39,16 @@ class _Called(BaseException):
     """A Python function was about to run."""
 
 
+def plain(node: Any, name: str) -> str:
+    """The attribute that gives what stands in a `_raw_saved_x` of a node."""
+    return "saved_tensors" if isinstance(node, BackwardCFunction) else name.replace("_raw", "", 1)
+
+
 def unpacked(node: Any, name: str, raw: Any) -> Any:
     """What stands in a `_raw_saved_x` of a node, as 2.10 would show it; raises if it was freed and is a list."""
-    plain = "saved_tensors" if isinstance(node, BackwardCFunction) else name.replace("_raw", "", 1)
     several = isinstance(raw, (list, tuple))
     try:
-        value = _without_hooks(node, plain)
+        value = _without_hooks(node, plain(node, name))
     except _Called as called:
         found = _Unpacked(None, called.args[0])
         return [found] * len(raw) if several else found

@@ -6,13 +6,14 @@ The rules are those of NOTE [ Reading a graph without touching it ] in `nodes`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from .before_2_10 import CANNOT_SAY, taken_out, unpacked
+from .before_2_10 import CANNOT_SAY, plain, taken_out, unpacked
 from .nodes import is_leaf
 
 __all__ = ["changed", "freed", "saved_bytes", "saved_tensors", "storage", "written_to"]
@@ -89,22 +90,46 @@ def changed(node: Any) -> str | None:
             raw = _raw(node, name)
         except (RuntimeError, AttributeError):
             continue
-        if any(one.unpack_hook is not None for one in (raw if isinstance(raw, (list, tuple)) else (raw,))):
+        several = raw if isinstance(raw, (list, tuple)) else None
+        if any(one.unpack_hook is not None for one in ((raw,) if several is None else several)):
             continue  # reading it would run user code
         try:
             # The named attribute, not `unpack`: a node's own output can only be unpacked together with the node.
-            getattr(node, name.replace("_raw", "", 1))
+            getattr(node, plain(node, name))
         except RuntimeError as error:
             if "inplace operation" in str(error):
-                return name.removeprefix("_raw_saved_")
+                at = _changed_of(several, str(error)) if several is not None else None
+                return name.removeprefix("_raw_saved_") + (f"[{at}]" if at is not None else "")
         except AttributeError:
             continue
     return None
 
 
+def _changed_of(several: Sequence[Any], message: str) -> int | None:
+    """Which of several saved tensors PyTorch means that refuses them together."""
+    outputs = []
+    for k, one in enumerate(several):
+        try:
+            one.unpack()
+        except RuntimeError as error:
+            if "inplace operation" in str(error):
+                return k
+            outputs.append(k)  # the node's own, which can only be unpacked together with the node
+        except AttributeError:  # PyTorch before 2.10
+            return None
+    fits = [k for k in outputs if f" {list(several[k].data.shape)}]" in message]
+    return fits[0] if fits else None
+
+
 def written_to(node: Any, name: str) -> torch.Tensor | None:
     """The saved tensor that `changed` has named, of a node that a pass has failed at."""
-    return taken_out(node, f"_raw_saved_{name}") if CANNOT_SAY else dict(saved_tensors(node)).get(name)
+    if CANNOT_SAY:
+        return taken_out(node, f"_raw_saved_{name}")
+    whole, _, at = name.rstrip("]").partition("[")
+    if not at:
+        return dict(saved_tensors(node)).get(name)
+    data = _raw(node, f"_raw_saved_{whole}")[int(at)].data
+    return data if isinstance(data, torch.Tensor) else None
 
 
 def saved_bytes(graph: dict[Any, Any]) -> int:

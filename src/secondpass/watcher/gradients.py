@@ -398,6 +398,8 @@ class Gradients:
 
     def by_hand(self, leaves: Iterable[torch.Tensor]) -> None:
         """Follows leaves that no optimizer owns."""
+        if len(self.hand) >= _FOLLOWED:
+            self.hand = {n: book for n, book in self.hand.items() if book.live()}
         for leaf in leaves:
             number = self._leaves.number(leaf)
             if len(self.hand) >= _FOLLOWED:

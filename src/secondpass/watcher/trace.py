@@ -14,6 +14,7 @@ from typing import Any
 from ..record import (
     Binding,
     Clear,
+    Cut,
     Failure,
     Forward,
     Holding,
@@ -147,6 +148,7 @@ class _Builder:
             bindings=tuple(self._bindings()),
             holdings=tuple(self._holdings()),
             writes=writes,
+            cuts=tuple(self._cuts()),
             failures=failures,
             owners=tuple(self._owners()),
             held=frozenset(self.watcher.leaves.held) if self.watcher.leaves.held else None,
@@ -230,6 +232,11 @@ class _Builder:
                 note.outputs,
                 note.thread,
             )
+
+    def _cuts(self) -> Iterator[Cut]:
+        for note in self.watcher.checkpoints.notes():
+            stack = self.watcher.files.places(note.key)
+            yield Cut(note.when, "checkpoint", "", stack[0] if stack else None, leaves=tuple(sorted(note.leaves)))
 
     def _step(self, note: Any) -> Step:
         stack = self.watcher.files.places(note.key)

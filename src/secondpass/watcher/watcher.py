@@ -23,6 +23,7 @@ from torch.compiler import is_dynamo_compiling
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ..torchgraph import Leaves
+from .checkpoints import Checkpoints
 from .files import Files
 from .gradients import Gradients
 from .ledger import Ledger, PassNote, StepNote
@@ -62,6 +63,7 @@ class Watcher:
         self.leaves = Leaves()
         self.gradients = Gradients(self.leaves)
         self.reducers = Reducers(self.files, self.leaves)
+        self.checkpoints = Checkpoints(self.files, self.leaves)
         self.looks = Looks(self.files, self.ledger, self.leaves, self.gradients, self.reducers)
         self.steady = Steady(self.files, self.ledger, self.gradients)
         self.asleep = False
@@ -102,6 +104,7 @@ class Watcher:
             register_optimizer_step_post_hook(self._after_step),
         ]
         self.reducers.start(self)
+        self.checkpoints.start(self)
 
     def stop(self) -> None:
         """Takes everything away again; another watcher that began later stays in place."""
@@ -109,6 +112,7 @@ class Watcher:
             handle.remove()
         self._handles = []
         self.reducers.stop()
+        self.checkpoints.stop()
         self.steady.reset()
         top = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         if top is self._wrapper:

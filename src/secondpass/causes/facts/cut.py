@@ -55,7 +55,7 @@ class _Found:
 
 def find_cut(trace: Trace, used: Pass) -> Cut | None:
     """The place where the root of a pass lost its history."""
-    seen = next((c for c in reversed(trace.cuts) if c.when <= used.when), None)
+    seen = next((c for c in reversed(trace.cuts) if c.when <= used.when and c.kind != "checkpoint"), None)
     if seen is not None:
         return seen
     if used.recording is False and trace.switches:
@@ -79,6 +79,10 @@ def find_cut(trace: Trace, used: Pass) -> Cut | None:
     frozen = _frozen(trace, used)
     found = search.frozen(_names(trace, frozen)) if frozen else None
     found = found or search.lost(root, last) or search.never_recorded(root, last)
+    if found is None or found.kind == "unknown":
+        bare = {c.place for c in trace.cuts if c.kind == "checkpoint"}
+        run = next((r for r in search.behind(root, last) if r.place in bare), None) if bare else None
+        found = _Found("checkpoint", "", run) if run is not None else found
     if found is None:
         return None
     place = found.place or (found.at.place if found.at is not None else None)

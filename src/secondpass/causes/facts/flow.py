@@ -114,8 +114,9 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
             elif (
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
-                if not (pure and _leaves_arithmetic(source, node.value, tainted, losses)):
-                    tainted |= _returned(node.value, tainted)
+                for mark, value in _parts(node.value):  # of several, each by itself: one may be there to be printed
+                    if _mentions(value, tainted) and not (pure and _leaves_arithmetic(source, value, tainted, losses)):
+                        tainted.add(mark)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
@@ -128,9 +129,14 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
 
 def _returned(value: ast.expr, tainted: set[str]) -> set[str]:
     """That a value is returned, and as which of several."""
+    return {mark for mark, one in _parts(value) if mark == _RETURNED or _mentions(one, tainted)}
+
+
+def _parts(value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The values that a function returns together, each with a mark that says which it is."""
     if not isinstance(value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in value.elts):
-        return {_RETURNED}
-    return {f"{_RETURNED}{i}" for i, e in enumerate(value.elts) if _mentions(e, tainted)}
+        return [(_RETURNED, value)]
+    return [(f"{_RETURNED}{i}", e) for i, e in enumerate(value.elts)]
 
 
 def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:
@@ -210,14 +216,18 @@ def _added(expr: ast.AST, tainted: set[str]) -> bool:
 
 def _is_summed(source: Source, line: int, tainted: set[str]) -> bool:
     """Whether a function adds one of some names to something else, and returns what comes of it."""
-    returned = [n.value for n in ast.walk(source.function(line)) if isinstance(n, ast.Return) and n.value is not None]
-    names = set().union(*map(names_in, returned)) & tainted
-    return any(_added(value, tainted) for value in returned) or any(
-        ast.unparse(target) in names and _added(node.value, tainted - names)
-        for node in ast.walk(source.function(line))
-        if isinstance(node, (ast.Assign, ast.AugAssign))
-        for target in assigned(node)
-    )
+    inside = list(ast.walk(source.function(line)))
+    returned = [n.value for n in inside if isinstance(n, ast.Return) and n.value is not None]
+    for value in (part for one in returned for _, part in _parts(one)):
+        names = names_in(value) & tainted
+        if _added(value, tainted) or any(
+            ast.unparse(target) in names and _added(node.value, tainted - names)
+            for node in inside
+            if isinstance(node, (ast.Assign, ast.AugAssign))
+            for target in assigned(node)
+        ):
+            return True
+    return False
 
 
 def _sends(source: Source, line: int, tainted: set[str]) -> bool:

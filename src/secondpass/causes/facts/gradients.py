@@ -70,6 +70,28 @@ class Series:
         again = (p for p in trace.passes if p.when > step.when and p.iteration == step.iteration)
         return last if any(p.place == last.place for p in again) else None
 
+    def aside(self, trace: Trace, step: Step) -> list[Pass]:
+        """The passes that were made for the gradient of something else (an attack's perturbation), and whose gradients of these
+        leaves this step has applied all the same, together with one that came after them and was made for it.
+
+        That they were for something else shows in what the program did with it: it moved, by hand and by their gradients, a
+        leaf that belongs to no optimizer and no module, while they were repeated; and the last pass has nothing to do with
+        that leaf. A pass whose gradients are added to another's on purpose is made once, or it is the last, too.
+        """
+        ours = {n for o in trace.owners for n in o.leaves} | set(trace.held or ()) | set(self.leaves or ())
+        by_hand = [(n, w) for s in trace.steps if not s.optimizer for n, g in s.used.items() for w in g or ()]
+        moved, made_for = {n for n, _ in by_hand} - ours, {w for n, w in by_hand if n not in ours}
+        sites = {p.stack for p in trace.passes if p.when in made_for}
+        # What was not looked at is as its likes.
+        seen = {p.stack: moved.isdisjoint(p.walked) for p in reversed(trace.passes) if p.walked}
+        used = {w for g in step.used.values() for w in g or ()}
+        known = [p for p in trace.passes if p.when in used]
+        aside = [p for p in known if p.stack in sites]
+        own = [p for p in known if aside and p.when > aside[-1].when]
+        if self.optimizer and len(aside) > 1 and own and all(seen.get(p.stack) for p in own):
+            return aside
+        return []
+
     def wiped(self, trace: Trace, before: Step, step: Step) -> list[int]:
         """The leaves that a pass between two steps had filled, and that had no gradient left at the second."""
         empty = {n for n, g in step.used.items() if g == ()}

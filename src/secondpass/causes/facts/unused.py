@@ -28,7 +28,7 @@ from .lines import sources_of
 from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
 
-__all__ = ["Branches", "CutOff", "Unused", "behind", "never_read", "since"]
+__all__ = ["Branches", "CutOff", "Unused", "behind", "is_below", "never_read", "since"]
 
 _LAST = 200
 """How many statements, from the end, are asked: some iterations of most programs."""
@@ -68,6 +68,7 @@ class Branches:
         parts = [name.split(".") for name in names]
         self.search.trained = frozenset(".".join(p[:k]) for p in parts for k in range(1, len(p) + 1))
         places = set(_passed(trace, owner) or [p.place for p in trace.passes if p.place and p.kind == "backward"])
+        self._bare = {n for n in owner.bare or () if n in trace.nodes}
         self._made_by: dict[int, set[int]] = {}
         self.passes = [r for r in self.runs if r.place in places and root_of(r.node) is not None]
         self.passes = self.passes or list(_handed_back(trace, self.runs, places))
@@ -75,6 +76,12 @@ class Branches:
 
     def cut_off(self, module: str) -> CutOff | None:
         """Rule 1."""
+        for seen in (c for c in self.trace.cuts if c.kind == "checkpoint" and c.place is not None):
+            if any(
+                is_below(self.trace.nodes[n].leaf or "", module) for n in self._bare.intersection(seen.leaves or ())
+            ):
+                assert seen.place is not None
+                return CutOff("checkpoint", seen.place)
         if self.trace.window is None:
             leaves = sorted(p for p in self.search.trained if p.startswith(module))
             place, kind = cut_in_source(self.trace, module, leaves)
@@ -85,8 +92,6 @@ class Branches:
             for expr, at, picks in self.search.flow(root, one) if root is not None else ():
                 if self._is_run(expr, at, module) and (place := self.search.off(at)) is not None:
                     return CutOff("no_grad", place)
-                if self._is_checkpointed(expr, at, module):
-                    return CutOff("checkpoint", at.place)
                 cut = cut_of(expr, picks[0] if picks else None)
                 if cut is None or cut[1] is None or any(c.place == at.place and live for c, live in found.items()):
                     continue
@@ -167,20 +172,6 @@ class Branches:
     def _is_one(self, module: str) -> bool:
         """Whether a name is that of a single parameter."""
         return module in self.search.trained and not any(k.startswith(f"{module}.") for k in self.search.trained)
-
-    def _is_checkpointed(self, expr: ast.expr, at: Run, module: str) -> bool:
-        """A reentrant checkpoint that runs a module: where none of its inputs needs a gradient, it records nothing."""
-        if not isinstance(expr, ast.Call) or not expr.args:
-            return False
-        if ast.unparse(expr.func).rpartition(".")[2] not in ("checkpoint", "checkpoint_sequential"):
-            return False
-        reentrant = next((k.value for k in expr.keywords if k.arg == "use_reentrant"), None)
-        if not isinstance(reentrant, ast.Constant) or not reentrant.value:
-            return False
-        inside = (r for call in at.inner for r in call.body)
-        return self._leads(expr.args[0], at, module) or any(
-            self._is_run(n, r, module) for r in inside for n in ast.walk(r.node) if isinstance(n, ast.Call)
-        )
 
     # -- where a branch ends -----------------------------------------------------------------------------------------------
 
@@ -353,6 +344,10 @@ def never_read(trace: Trace, module: str) -> Place | None:
         if any(p.file == file for p in places) and not _DYNAMIC.isdisjoint(names):
             return None  # it may be found by going over all that the module has
     return places[0] if len(places) == 1 else None
+
+
+def is_below(leaf: str, name: str) -> bool:
+    return leaf == name or leaf.startswith(name + ".")
 
 
 def _values(one: Run) -> list[ast.expr]:

@@ -163,7 +163,12 @@ def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
     known: dict[Any, float] = {}
 
     def key(op: Op) -> Any:
-        return op.func, tuple(ref.shape for ref in op.inputs), tuple(leaf.shape for leaf, _, _ in op.leaves), op.grad
+        return (
+            op.func,
+            tuple(ref.form.shape for ref in op.inputs),
+            tuple(leaf.shape for leaf, _, _ in op.leaves),
+            op.grad,
+        )
 
     for op in ops:
         likeness, seconds = key(op), op.took()

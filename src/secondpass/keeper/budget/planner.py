@@ -191,7 +191,7 @@ class Planner:
                 if ref.requires_grad and ref.value.kind is MADE and op.segment > ref.value.segment:
                     spans[ref.value] = max(spans.get(ref.value, 0), op.segment)
                     if op.func in _JOINS:  # the gradient is a part of a larger one, and holds all of it
-                        parts = sum(other.shape.numel() * other.dtype.itemsize for other in op.inputs)
+                        parts = sum(other.form.shape.numel() * other.form.dtype.itemsize for other in op.inputs)
                         sizes[ref.value] = max(sizes.get(ref.value, 0), parts)
         for value in self._anchors:
             edge[value.segment] = max(edge.get(value.segment, 0), value.counted)

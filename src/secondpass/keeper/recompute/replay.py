@@ -83,10 +83,7 @@ def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torc
                     missing.append(value)
                     inside |= value.slot[0] == "pack"
             cast = _casts(around, op, made, target, keep) if op.casts else _NO_CASTS
-            if op.plain and not inside and not op.grad:
-                found = _run_plain(around, op, made, cast)
-            else:
-                found = _run(around, op, made, last, place, inside, cast)
+            found = _run(around, op, made, last, place, inside, cast)
             for value in missing:
                 tensor = found[value.slot]
                 if tensor.untyped_storage().nbytes() != value.nbytes:
@@ -280,8 +277,11 @@ def _run(
     inside: bool,
     cast: dict[int, torch.Tensor],
 ) -> Made:
-    if op.cast is not None and not inside and not op.grad:
-        return _cast_again(around, op, made)
+    if not inside and not op.grad:
+        if op.plain:
+            return _run_plain(around, op, made, cast)
+        if op.cast is not None:
+            return _cast_again(around, op, made)
     _check_leaves(op, around.store)
     around.low(not (inside or op.grad or op.writes))
     bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)

@@ -63,7 +63,7 @@ class Value:
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "at", "counted", "data", "dense", "dtype", "fresh", "key", "kind", "nbytes", "op",
+        "__dict__", "__weakref__", "at", "cheap", "counted", "data", "dense", "dtype", "fresh", "key", "kind", "nbytes", "op",
         "reads", "requires_grad", "segment", "slot", "store", "tokens", "trusted", "turn", "version",
     )  # fmt: skip
 
@@ -85,8 +85,6 @@ class Value:
     """Why it can only be held."""
     anchor = False
     """Other segments are computed from it: it stays while passes are expected."""
-    cheap = False
-    """No matrix product is needed to compute it from what is held or waits."""
 
     def __init__(self, store: Holder, key: int, version: int, nbytes: int, segment: int) -> None:
         self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
@@ -112,6 +110,8 @@ class Value:
         """The last pass that read it, and how many of its tokens that pass has read."""
         self.trusted = False
         """It was computed again once, and every bit was the same."""
+        self.cheap = False
+        """No matrix product is needed to compute it from what is held or waits."""
 
     @property
     def droppable(self) -> bool:

@@ -135,7 +135,8 @@ class Store:
             return
         for value, action, late in self._todo:
             if late is not None:
-                value.cheap = action is CHEAP
+                if action is CHEAP:
+                    value.cheap = True
                 if not value.droppable and value.data is None:
                     self.hold(value, late.detach())
                     value.at = value.version
@@ -144,7 +145,8 @@ class Store:
             elif action is HOST:
                 self._leaving.append(weakref.ref(value))
             elif value.droppable:
-                value.cheap = action is CHEAP
+                if action is CHEAP:
+                    value.cheap = True
                 if action is LINGER:
                     value.fresh = True
                     self._fresh.append(weakref.ref(value))

@@ -35,7 +35,7 @@ from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
 from .saved.others import Packed
 from .saved.store import Store
-from .unseen import unseen, watched
+from .unseen import dispatched, overridden, unseen
 
 __all__ = ["Call", "Owner"]
 
@@ -153,7 +153,7 @@ class Call(Region):
         """Given to PyTorch with every token: so the graph holds the call."""
         store = self.store
         assert store is not None
-        if watched():  # somebody's mode, around the pass: this is not for it to see
+        if overridden() or dispatched():  # somebody's mode, around the pass: this is not for it to see
             with unseen():
                 if store.traffic.waiting:
                     self.fetch()

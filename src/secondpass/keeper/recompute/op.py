@@ -257,10 +257,11 @@ class Op:
         """What it is computed from. Asked for often, once the operation is over."""
         found = self._needs
         if found is None:
-            refs = self.inputs if self.noise is None else [*self.inputs, self.noise]
+            noise = self.noise
+            refs = self.inputs if noise is None else [*self.inputs, noise]
             found = self._needs = tuple([ref.value for ref in refs])
-            rare = (self.noise, self.draw, self.backends, self.cast)
-            self.plain = not self.writes and all(what is None for what in rare)
+            special = self.writes or noise is not None or self.draw is not None or self.backends is not None
+            self.plain = not special and self.cast is None
         return found
 
     def give_up(self, why: str) -> None:

@@ -155,18 +155,18 @@ class _Surroundings:
     A class, and without context managers of Python's: a pass may come here for every few operations.
     """
 
-    __slots__ = ("_autocast", "_below", "_cached", "_grad", "_guards", "_low", "_undo", "casting", "store")
+    __slots__ = ("_autocast", "_below", "_cached", "_grad", "_guards", "_undo", "casting", "lowered", "store")
 
     def __init__(self, store: Holder) -> None:
         self.store = store
         self._autocast: Autocast | None = None
         self.casting: Autocast | None = None
-        self._below, self._low = _below_autograd(), False
+        self._below, self.lowered = _below_autograd(), False
 
     def low(self, wanted: bool) -> None:
         """From here on autograd is not asked, or it is again: see NOTE [ Running an operation again ] 6."""
-        if wanted is not self._low:
-            self._low = wanted
+        if wanted is not self.lowered:
+            self.lowered = wanted
             if wanted:
                 self._below.__enter__()
             else:
@@ -224,10 +224,11 @@ def _run_plain(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], c
     """Most operations: no graph is built, nothing is drawn or written to."""
     if op.leaves or around.store.stepped:
         _check_leaves(op, around.store)
-    around.low(True)
+    if not around.lowered:
+        around.low(True)
     if op.autocast is not around.casting:
         around.cast(op.autocast)
-    views = cast.copy()
+    views = cast.copy() if cast else {}
     args = []
     for value in op.args:
         if type(value) is Ref:
@@ -239,9 +240,13 @@ def _run_plain(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], c
             args.append(found)
         else:
             args.append(_given(value, made, views))
-    if not op.kwargs:
-        return _outputs(op.func(*args))
-    return _outputs(op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()}))
+    if op.kwargs:
+        out = op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()})
+    else:
+        out = op.func(*args)
+    if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg() or out.is_conj()):
+        return {OUTS[0]: out}
+    return _outputs(out)
 
 
 def _cast_again(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor]) -> Made:

@@ -40,7 +40,7 @@ _QUICK = 3  # operations that a cheap value takes at most
 _CALL = 3e-5  # seconds: what running any operation takes the host besides, and writing it down before
 _READ = 3e-5  # seconds: what it takes to begin
 _JOINS = {torch.cat, torch.concat, torch.concatenate}
-_WAYS = ((False, False), (True, False), (True, True))
+_WAYS = ((False, False), (False, True), (True, False), (True, True))
 """Lean or not, in halves or not: see NOTE [ Planning ] 4."""
 
 

@@ -146,7 +146,7 @@ class Value:
 class Form:
     """How a tensor lies in its memory. Layers have the same forms again and again, and share them."""
 
-    __slots__ = ("dtype", "lazy", "offset", "shape", "stride")
+    __slots__ = ("_contiguous", "_size", "dtype", "lazy", "offset", "shape", "stride")
 
     def __init__(
         self, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...] | None, offset: Any, lazy: int
@@ -155,6 +155,21 @@ class Form:
         self.stride = stride
         """None of a layout that has no strides, which is held as it is."""
         self.offset, self.lazy = offset, lazy
+        self._size: Any = None
+        self._contiguous: bool | None = None
+
+    @property
+    def size(self) -> Any:
+        """How many numbers. Asked for again and again."""
+        if self._size is None:
+            self._size = self.shape.numel()
+        return self._size
+
+    @property
+    def contiguous(self) -> bool:
+        if self._contiguous is None:
+            self._contiguous = self.stride is not None and _contiguous(self.shape, self.stride)
+        return self._contiguous
 
 
 def form_of(tensor: torch.Tensor, forms: Forms) -> Form:
@@ -284,14 +299,14 @@ class Op:
         """
         size = value.nbytes // dtype.itemsize
         known = tuple([leaf for leaf in self.leaves if leaf[0].numel() == size])
-        refs = [ref for ref in self.inputs if ref.form.shape.numel() == size]
+        refs = [ref for ref in self.inputs if ref.form.size == size]
         if len(known) + len(refs) != 1:
             return None
         given: Any = known[0][0] if known else refs[0]
         before = given.dtype if known else given.form.dtype
         if before == dtype or not before.is_floating_point or not dtype.is_floating_point:
             return None
-        if reshapes and not (given.is_contiguous() if known else _contiguous(given.form)):
+        if reshapes and not (given.is_contiguous() if known else given.form.contiguous):
             return None
         cast = Op(torch.Tensor.to, self.number, self.segment)
         cast.leaves, cast.inputs, cast.args, cast.cast = known, refs, [given, dtype], given
@@ -299,9 +314,9 @@ class Op:
         return cast
 
 
-def _contiguous(form: Form) -> bool:
+def _contiguous(shape: torch.Size, stride: tuple[int, ...]) -> bool:
     size = 1
-    for length, step in zip(reversed(form.shape), reversed(form.stride or ()), strict=True):
+    for length, step in zip(reversed(shape), reversed(stride), strict=True):
         if length != 1 and step != size:
             return False
         size *= length

@@ -461,3 +461,29 @@ def test_each_result_of_an_operation_is_trusted_by_itself(monkeypatch):
     for _ in range(3):
         held, gone = slots()
         assert "pack" in held and "pack" not in gone and gone
+
+
+def test_forms_that_change_from_call_to_call():
+    """Shapes stay, and the plan with them: strides, offsets, types and what lies in the same memory do not."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(6, 6)
+    wide, square = torch.randn(6, 12), torch.randn(6, 6)
+    one = torch.randn(6, 6, dtype=torch.complex64)
+    given = [square, square.t(), wide[:, ::2], wide[:, 3:9], one.imag, one.conj().imag, square.t(), square]
+
+    def forward(x):
+        return (torch.sin(model(torch.cos(x) * x)) * x.exp()).tanh()
+
+    kept = secondpass.keep(forward, policy="recompute")
+    for x in given * 2:
+        grads = []
+        for call, retain in ((forward, True), (kept, None)):
+            out = call(x)
+            grads.append(
+                [
+                    torch.autograd.grad(loss, list(model.parameters()), retain_graph=retain)
+                    for loss in (out.sum(), out.square().mean())
+                ]
+            )
+        for plain, ours in zip(*grads, strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(plain, ours, strict=True))

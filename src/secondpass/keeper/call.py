@@ -35,7 +35,7 @@ from .region import Region
 from .saved.graph import free, saved_bytes, storage_of
 from .saved.others import Packed
 from .saved.store import Store
-from .unseen import unseen, watched
+from .unseen import dispatched, overridden, unseen
 
 __all__ = ["Call", "Owner"]
 
@@ -153,14 +153,11 @@ class Call(Region):
         """Given to PyTorch with every token: so the graph holds the call."""
         store = self.store
         assert store is not None
-        if watched():  # somebody's mode, around the pass: this is not for it to see
+        if overridden() or dispatched():  # somebody's mode, around the pass: this is not for it to see
             with unseen():
-                return self._read(store, token)
-        if store.traffic.waiting:
-            self.fetch()
-        return store.read(token)
-
-    def _read(self, store: Store, token: Saved) -> torch.Tensor:
+                if store.traffic.waiting:
+                    self.fetch()
+                return store.read(token)
         if store.traffic.waiting:
             self.fetch()
         return store.read(token)
@@ -372,7 +369,8 @@ class Call(Region):
         if for_good:
             if store is not None:
                 store.free(_error(why))
-            free(self.nodes(), _error(why))  # what the plan holds is held by PyTorch's own nodes
+            # What the plan holds is held by PyTorch's own nodes.
+            free(self.nodes(), _error(why), self.unpack if self.replays else None)
             for known in self.packed:
                 if (packed := known()) is not None:
                     packed.free(_error(why))

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from .saved.graph import Node, node_of, walk
+from .saved.graph import Node, node_of, walk, walk_between
 
 __all__ = ["Region", "mark"]
 
@@ -130,7 +130,9 @@ class Region:
             return True
 
         walk(map(node_of, alive), outside)  # between the roots and this region lie the user's own nodes
-        return walk(border, self._membership())
+        if self.below:
+            return walk(border, self.inside)
+        return walk_between(border, self.start, self.end)
 
     def leaves(self) -> list[torch.Tensor]:
         """The leaves that passes over this call give gradients to, as far as they can be found."""

@@ -9,16 +9,12 @@ from collections.abc import Callable, Iterator
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["dispatched", "unseen", "watched"]
+__all__ = ["dispatched", "overridden", "unseen"]
 
 dispatched: Callable[[], int] = torch._C._len_torch_dispatch_stack
 """How many dispatch modes are at work in this thread."""
-_functions: Callable[[], int] = torch._C._len_torch_function_stack
-
-
-def watched() -> bool:
-    """Is a mode of any kind at work in this thread?"""
-    return bool(_functions() or dispatched())
+overridden: Callable[[], int] = torch._C._len_torch_function_stack
+"""And how many function modes."""
 
 
 def unseen() -> contextlib.AbstractContextManager[object]:

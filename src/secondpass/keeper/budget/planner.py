@@ -40,7 +40,7 @@ _QUICK = 3  # operations that a cheap value takes at most
 _CALL = 3e-5  # seconds: what running any operation takes the host besides, and writing it down before
 _READ = 3e-5  # seconds: what it takes to begin
 _JOINS = {torch.cat, torch.concat, torch.concatenate}
-_WAYS = ((False, False), (True, False), (True, True))
+_WAYS = ((False, False), (False, True), (True, False), (True, True))
 """Lean or not, in halves or not: see NOTE [ Planning ] 4."""
 
 
@@ -191,7 +191,7 @@ class Planner:
                 if ref.requires_grad and ref.value.kind is MADE and op.segment > ref.value.segment:
                     spans[ref.value] = max(spans.get(ref.value, 0), op.segment)
                     if op.func in _JOINS:  # the gradient is a part of a larger one, and holds all of it
-                        parts = sum(other.shape.numel() * other.dtype.itemsize for other in op.inputs)
+                        parts = sum(other.form.shape.numel() * other.form.dtype.itemsize for other in op.inputs)
                         sizes[ref.value] = max(sizes.get(ref.value, 0), parts)
         for value in self._anchors:
             edge[value.segment] = max(edge.get(value.segment, 0), value.counted)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..saved.mask import Bits
 
 __all__ = [
-    "GIVEN", "MADE", "OUTS", "PACKS", "PARAMETER", "SOURCE", "Forms", "Holder", "Op", "Ref", "Saved", "Slot", "Value",
-    "bare", "copied", "lazy", "view",
+    "GIVEN", "MADE", "OUTS", "PACKS", "PARAMETER", "SOURCE", "Form", "Forms", "Holder", "Op", "Ref", "Saved", "Slot",
+    "Value", "bare", "copied", "form_of", "lazy", "view",
 ]  # fmt: skip
 
 _INSIDE = 8  # what a function saved of its own is worth computing if it is no smaller than this part of its input
@@ -63,7 +63,7 @@ class Value:
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "at", "counted", "data", "dense", "dtype", "fresh", "key", "kind", "nbytes", "op",
+        "__dict__", "__weakref__", "at", "cheap", "counted", "data", "dense", "dtype", "fresh", "key", "kind", "nbytes", "op",
         "reads", "requires_grad", "segment", "slot", "store", "tokens", "trusted", "turn", "version",
     )  # fmt: skip
 
@@ -85,8 +85,6 @@ class Value:
     """Why it can only be held."""
     anchor = False
     """Other segments are computed from it: it stays while passes are expected."""
-    cheap = False
-    """No matrix product is needed to compute it from what is held or waits."""
 
     def __init__(self, store: Holder, key: int, version: int, nbytes: int, segment: int) -> None:
         self.store, self.key, self.version, self.nbytes, self.segment = store, key, version, nbytes, segment
@@ -112,6 +110,8 @@ class Value:
         """The last pass that read it, and how many of its tokens that pass has read."""
         self.trusted = False
         """It was computed again once, and every bit was the same."""
+        self.cheap = False
+        """No matrix product is needed to compute it from what is held or waits."""
 
     @property
     def droppable(self) -> bool:
@@ -120,7 +120,10 @@ class Value:
         if op is None or self.kind is not MADE or self.written or not self.counted:
             return False
         if self.slot[0] == "pack":
-            return _INSIDE * self.nbytes >= max((ref.value.nbytes for ref in op.inputs), default=0)
+            enough = _INSIDE * self.nbytes
+            for ref in op.inputs:
+                if ref.value.nbytes > enough:
+                    return False
         return True
 
     def give_up(self, why: str) -> None:
@@ -140,45 +143,65 @@ class Value:
             self.store.held -= self.bits.nbytes
 
 
-class Forms:
-    """Shapes and strides: layers have the same ones again and again, and Python's garbage collector counts each object."""
+class Form:
+    """How a tensor lies in its memory. Layers have the same forms again and again, and share them."""
 
-    __slots__ = ("shapes", "strides")
+    __slots__ = ("_contiguous", "_size", "dtype", "lazy", "offset", "shape", "stride")
 
-    def __init__(self) -> None:
-        self.shapes: dict[torch.Size, torch.Size] = {}
-        self.strides: dict[tuple[int, ...], tuple[int, ...]] = {}
+    def __init__(
+        self, dtype: torch.dtype, shape: torch.Size, stride: tuple[int, ...] | None, offset: Any, lazy: int
+    ) -> None:
+        self.dtype, self.shape = dtype, shape
+        self.stride = stride
+        """None of a layout that has no strides, which is held as it is."""
+        self.offset, self.lazy = offset, lazy
+        self._size: Any = None
+        self._contiguous: bool | None = None
+
+    @property
+    def size(self) -> Any:
+        """How many numbers. Asked for again and again."""
+        if self._size is None:
+            self._size = self.shape.numel()
+        return self._size
+
+    @property
+    def contiguous(self) -> bool:
+        if self._contiguous is None:
+            self._contiguous = self.stride is not None and _contiguous(self.shape, self.stride)
+        return self._contiguous
+
+
+def form_of(tensor: torch.Tensor, forms: Forms) -> Form:
+    """The form of a tensor."""
+    if tensor.layout is not torch.strided:
+        return Form(tensor.dtype, tensor.shape, None, 0, 0)
+    key = (tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), lazy(tensor))
+    found = forms.get(key)
+    if found is None:
+        found = forms[key] = Form(*key)
+    return found
+
+
+Forms = dict[Any, Form]
 
 
 class Saved:
     """What a node holds in place of a tensor it saved: see NOTE [ Tokens ]."""
 
-    __slots__ = ("dtype", "lazy", "offset", "shape", "stride", "turn", "value")
+    __slots__ = ("form", "turn", "value")
 
-    def __init__(self, value: Value, tensor: torch.Tensor, forms: Forms) -> None:
-        self.value, self.turn = value, 0
-        shape = tensor.shape
-        self.dtype, self.shape = tensor.dtype, forms.shapes.setdefault(shape, shape)
-        self.stride: tuple[int, ...] | None = None
-        """None of a layout that has no strides, which is held as it is."""
-        self.offset: Any = 0
-        self.lazy = 0
-        if tensor.layout is torch.strided:
-            stride = tensor.stride()
-            self.stride = forms.strides.setdefault(stride, stride)
-            self.offset, self.lazy = tensor.storage_offset(), tensor.is_conj() | tensor.is_neg() << 1
+    def __init__(self, value: Value, form: Form) -> None:
+        self.value, self.turn, self.form = value, 0, form
 
 
-class Ref(NamedTuple):
+class Ref:
     """An argument of an operation: a value, and the form in which it was given."""
 
-    value: Value
-    dtype: torch.dtype
-    shape: torch.Size
-    stride: tuple[int, ...]
-    offset: Any
-    lazy: int
-    requires_grad: bool
+    __slots__ = ("form", "requires_grad", "value")
+
+    def __init__(self, value: Value, form: Form, requires_grad: bool) -> None:
+        self.value, self.form, self.requires_grad = value, form, requires_grad
 
 
 class Op:
@@ -249,10 +272,11 @@ class Op:
         """What it is computed from. Asked for often, once the operation is over."""
         found = self._needs
         if found is None:
-            refs = self.inputs if self.noise is None else [*self.inputs, self.noise]
+            noise = self.noise
+            refs = self.inputs if noise is None else [*self.inputs, noise]
             found = self._needs = tuple([ref.value for ref in refs])
-            rare = (self.noise, self.draw, self.backends, self.cast)
-            self.plain = not self.writes and all(what is None for what in rare)
+            special = self.writes or noise is not None or self.draw is not None or self.backends is not None
+            self.plain = not special and self.cast is None
         return found
 
     def give_up(self, why: str) -> None:
@@ -274,14 +298,15 @@ class Op:
         A function that reshapes its arguments may save a copy of the cast, unless that is contiguous.
         """
         size = value.nbytes // dtype.itemsize
-        known = tuple(leaf for leaf in self.leaves if leaf[0].numel() == size)
-        refs = [ref for ref in self.inputs if ref.shape.numel() == size]
+        known = tuple([leaf for leaf in self.leaves if leaf[0].numel() == size])
+        refs = [ref for ref in self.inputs if ref.form.size == size]
         if len(known) + len(refs) != 1:
             return None
         given: Any = known[0][0] if known else refs[0]
-        if given.dtype == dtype or not given.dtype.is_floating_point or not dtype.is_floating_point:
+        before = given.dtype if known else given.form.dtype
+        if before == dtype or not before.is_floating_point or not dtype.is_floating_point:
             return None
-        if reshapes and not (given.is_contiguous() if known else _contiguous(given.shape, given.stride)):
+        if reshapes and not (given.is_contiguous() if known else given.form.contiguous):
             return None
         cast = Op(torch.Tensor.to, self.number, self.segment)
         cast.leaves, cast.inputs, cast.args, cast.cast = known, refs, [given, dtype], given
@@ -313,7 +338,7 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
     return _toggled(tensor, lazy(tensor)) if tensor.is_neg() or tensor.is_conj() else tensor
 
 
-def view(data: torch.Tensor, form: Saved | Ref) -> torch.Tensor:
+def view(data: torch.Tensor, form: Form) -> torch.Tensor:
     """The bare memory of a tensor in another form."""
     stride, offset = form.stride, form.offset
     if stride is None:

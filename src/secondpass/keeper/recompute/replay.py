@@ -105,12 +105,15 @@ def _casts(
     """What was cast for an operation, by the id of the argument, if it is here or wanted: see NOTE [ Casts ] 3."""
     found: dict[int, torch.Tensor] = {}
     for cast in op.casts:
-        for value in cast.made():
+        for known in cast.results:
+            value = known()
+            if value is None:
+                continue
             tensor = made.get(value)
             if tensor is None and value.here:
                 tensor = _as_given(value.data, cast.cast)
             elif tensor is None and value is not target and not _present(value) and keep(value):
-                tensor = _run(around, cast, made, {}, 0, False, {})[value.slot]
+                tensor = _run(around, cast, made, {}, 0, False, _NO_CASTS)[value.slot]
                 if tensor.untyped_storage().nbytes() != value.nbytes:
                     raise _other_size(cast, value, tensor)
                 around.store.refill(value, tensor)
@@ -123,8 +126,11 @@ def _casts(
 def _as_given(data: torch.Tensor | None, given: Any) -> torch.Tensor | None:
     """What is held of a cast, if that has the form of the argument: nodes may have saved it transposed."""
     assert data is not None
-    stride = given.stride() if isinstance(given, torch.Tensor) else given.stride
-    return data if data.shape == given.shape and data.stride() == stride and not data.storage_offset() else None
+    if type(given) is Ref:
+        shape, stride = given.form.shape, given.form.stride
+    else:
+        shape, stride = given.shape, given.stride()
+    return data if data.shape == shape and data.stride() == stride and not data.storage_offset() else None
 
 
 def _lost(target: Value) -> str:
@@ -149,34 +155,34 @@ class _Surroundings:
     A class, and without context managers of Python's: a pass may come here for every few operations.
     """
 
-    __slots__ = ("_autocast", "_below", "_cached", "_casting", "_grad", "_guards", "_low", "_undo", "store")
+    __slots__ = ("_autocast", "_below", "_cached", "_grad", "_guards", "_undo", "casting", "lowered", "store")
 
     def __init__(self, store: Holder) -> None:
         self.store = store
         self._autocast: Autocast | None = None
-        self._casting: Autocast | None = None
-        self._below, self._low = _below_autograd(), False
+        self.casting: Autocast | None = None
+        self._below, self.lowered = _below_autograd(), False
 
     def low(self, wanted: bool) -> None:
         """From here on autograd is not asked, or it is again: see NOTE [ Running an operation again ] 6."""
-        if wanted is not self._low:
-            self._low = wanted
+        if wanted is not self.lowered:
+            self.lowered = wanted
             if wanted:
                 self._below.__enter__()
             else:
                 self._below.__exit__(None, None, None)
                 if self._autocast is not None:  # PyTorch has put it back to what it was when this was entered
-                    under_autocast(self._autocast if self._casting is None else self._casting)
+                    under_autocast(self._autocast if self.casting is None else self.casting)
 
     def cast(self, state: Autocast | None) -> None:
         """From here on autocast does what it did then; with None, nothing. Most operations are as the one before."""
-        if state is self._casting:
+        if state is self.casting:
             return
         if self._autocast is None:
             self._autocast, self._cached = autocast_now(), torch.is_autocast_cache_enabled()
             torch.set_autocast_cache_enabled(False)  # nobody would empty it
         under_autocast(self._autocast if state is None else state)
-        self._casting = state
+        self.casting = state
 
     def __enter__(self) -> _Surroundings:
         self._guards = [torch._C.DisableTorchFunction(), _outside_of_transforms(), _ExcludeKeys(_BATCHED)]
@@ -218,13 +224,41 @@ def _run_plain(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor], c
     """Most operations: no graph is built, nothing is drawn or written to."""
     if op.leaves or around.store.stepped:
         _check_leaves(op, around.store)
+    if not around.lowered:
+        around.low(True)
+    if op.autocast is not around.casting:
+        around.cast(op.autocast)
+    views = cast.copy() if cast else {}
+    args = []
+    for value in op.args:
+        if type(value) is Ref:
+            found = views.get(id(value))
+            if found is None:
+                base = made.get(value.value)
+                found = view(_memory(value.value) if base is None else base, value.form)
+                views[id(value)] = found
+            args.append(found)
+        else:
+            args.append(_given(value, made, views))
+    if op.kwargs:
+        out = op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()})
+    else:
+        out = op.func(*args)
+    if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg() or out.is_conj()):
+        return {OUTS[0]: out}
+    return _outputs(out)
+
+
+def _cast_again(around: _Surroundings, op: Op, made: dict[Value, torch.Tensor]) -> Made:
+    """Autocast does nothing to a cast."""
+    if op.leaves or around.store.stepped:
+        _check_leaves(op, around.store)
     around.low(True)
-    around.cast(op.autocast)
-    views = cast.copy()
-    args = [_given(value, made, views) for value in op.args]
-    if not op.kwargs:
-        return _outputs(op.func(*args))
-    return _outputs(op.func(*args, **{name: _given(value, made, views) for name, value in op.kwargs.items()}))
+    given, dtype = op.args
+    if type(given) is Ref:
+        base = made.get(given.value)
+        given = view(_memory(given.value) if base is None else base, given.form)
+    return _outputs(given.to(dtype))
 
 
 def _check_leaves(op: Op, store: Holder) -> None:
@@ -248,8 +282,11 @@ def _run(
     inside: bool,
     cast: dict[int, torch.Tensor],
 ) -> Made:
-    if op.plain and not inside and not op.grad:
-        return _run_plain(around, op, made, cast)
+    if not inside and not op.grad:
+        if op.plain:
+            return _run_plain(around, op, made, cast)
+        if op.cast is not None:
+            return _cast_again(around, op, made)
     _check_leaves(op, around.store)
     around.low(not (inside or op.grad or op.writes))
     bases = _copies(op, made, last, place) if op.writes else _inputs(op, made)
@@ -348,7 +385,7 @@ def _past_leaves(op: Op, bases: dict[Value, torch.Tensor], views: dict[int, torc
     written = _written(op)
     for number, ref in enumerate(op.inputs):
         if ref.requires_grad and number in written:
-            found = views[id(ref)] = view(bases[ref.value], ref).detach()
+            found = views[id(ref)] = view(bases[ref.value], ref.form).detach()
             with torch.enable_grad():
                 found.copy_(found.detach().clone().requires_grad_())
 
@@ -381,7 +418,7 @@ def _argument(
     if type(value) is Ref:
         found = views.get(id(value))
         if found is None:
-            found = view(bases[value.value], value)
+            found = view(bases[value.value], value.form)
             if learned is not None and value.requires_grad:
                 found = found.detach().requires_grad_()
             views[id(value)] = found
@@ -402,8 +439,8 @@ def _given(value: Any, made: dict[Value, torch.Tensor], views: dict[int, torch.T
     if kind is Ref:
         found = views.get(id(value))
         if found is None:
-            base = made.get(value[0])
-            found = views[id(value)] = view(_memory(value[0]) if base is None else base, value)
+            base = made.get(value.value)
+            found = views[id(value)] = view(_memory(value.value) if base is None else base, value.form)
         return found
     if kind is list or kind is tuple:
         return kind([_given(item, made, views) for item in value])

@@ -39,7 +39,7 @@ from ..saved.store import Store
 from ..unseen import dispatched, unseen
 from .compiled import step_out
 from .functions import EXPOSING, PASSIVE, Traits, draws_random_numbers, traits
-from .op import GIVEN, MADE, OUTS, PACKS, PARAMETER, SOURCE, Op, Ref, Saved, Slot, Value, copied
+from .op import GIVEN, MADE, OUTS, PACKS, PARAMETER, SOURCE, Form, Op, Ref, Saved, Slot, Value, copied, form_of
 from .rng import Draw
 from .state import Autocast, attention_backends, autocast_now, top_hooks
 
@@ -58,20 +58,24 @@ _NUMBERS = {int, type(None)}
 _push: Callable[..., None] = torch._C._autograd._push_saved_tensors_default_hooks
 _pop: Callable[[], None] = torch._C._autograd._pop_saved_tensors_default_hooks
 _interpreter: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
-_tuple: Callable[..., Any] = tuple.__new__
 _modes: Callable[[], int] = torch._C._len_torch_function_stack
 _functions_unseen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C.DisableTorchFunction
 _seen: Callable[[], contextlib.AbstractContextManager[Any]] = torch._C._EnableTorchFunction
+_casts: Callable[[str], bool] = torch.is_autocast_enabled
+_casts_to: Callable[[str], torch.dtype] = torch.get_autocast_dtype
 _under_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 
 
 class Step:
     """What an earlier forward found out about one operation, and what was decided."""
 
-    __slots__ = ("func", "grad", "hold", "packs", "segment", "shape", "solid", "trusted")
+    __slots__ = (
+        "forms", "func", "grad", "hold", "known", "packs", "saved", "segment", "shape", "solid", "trusted",
+    )  # fmt: skip
 
     def __init__(self, func: Any, shape: Any, segment: int) -> None:
         self.func, self.shape, self.segment = func, shape, segment
+        self.known = traits(func)
         self.packs: tuple[str, ...] = ()
         """What becomes of each tensor that its nodes save."""
         self.hold = False
@@ -82,6 +86,10 @@ class Step:
         """Those of its results that were computed again once, and were the same."""
         self.solid: frozenset[Slot] = frozenset()
         """Those that were not: they are held."""
+        self.forms: list[Form] = []
+        """What its arguments looked like the last time,"""
+        self.saved: list[Form] = []
+        """and what its nodes saved: most likely they do so again."""
 
 
 class Script(NamedTuple):
@@ -127,7 +135,10 @@ class Tape(TorchFunctionMode):
         self._weak: list[Any] = []
         self._op: Op | None = None
         self._step: Step | None = None
+        self._known: list[Form] = []
+        """See `Step.forms`."""
         self._packed: set[int] = set()
+        """What the present operation's nodes have saved of memory from outside."""
         self._autocast: Autocast = ()
         self.log: list[tuple[Any, Any]] = []
         """Of a forward without a plan: each operation's function, and the shape of its result."""
@@ -205,8 +216,9 @@ class Tape(TorchFunctionMode):
         if op.segment != self.segment:
             self._listener.segment_over()
             self.segment = op.segment
-        known = traits(op.func)
+        known = traits(op.func) if step is None else step.known
         given: list[tuple[torch.Tensor, Value]] = []
+        self._known = [] if step is None else step.forms
         self._take_arguments(op, known, args, kwargs, given)
         if op.why is None:
             if _under_autocast():
@@ -222,7 +234,10 @@ class Tape(TorchFunctionMode):
             pack, unpack = self._hooks_unseen if self._beneath or self._dispatched else self._hooks
             _push(pack, unpack)
         try:
-            out = self._call(op.func, args, kwargs)
+            if self._beneath:
+                out = self._call(op.func, args, kwargs)
+            else:
+                out = op.func(*args, **kwargs) if kwargs else op.func(*args)
         except BaseException:
             self._store.done(op)
             raise
@@ -277,22 +292,39 @@ class Tape(TorchFunctionMode):
             op.kwargs = {name: self._argument(op, value, given) for name, value in kwargs.items()}
 
     def _tensor(self, op: Op, tensor: torch.Tensor, given: list[tuple[torch.Tensor, Value]]) -> Ref | None:
+        refs, known, learns = op.inputs, self._known, tensor.requires_grad
         if given:
-            for place, (known, _) in enumerate(given):
-                if known is tensor:  # functions ask whether two arguments are one
-                    return op.inputs[place]
-        found = self.value_of(tensor)
-        given.append((tensor, found))
+            for place, (other, _) in enumerate(given):
+                if other is tensor:  # functions ask whether two arguments are one
+                    return refs[place]
         try:
-            shape, stride, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+            found = self._values.get(tensor.untyped_storage()._cdata)
+            if found is None or found.version != tensor._version or (learns and not found.requires_grad):
+                found = self.value_of(tensor)
+        except (RuntimeError, NotImplementedError):
+            found = self.value_of(tensor)
+        given.append((tensor, found))
+        place = len(refs)
+        form = known[place] if place < len(known) else None
+        try:
+            if (
+                form is None
+                or form.shape != tensor.shape
+                or form.stride != tensor.stride()
+                or form.offset != tensor.storage_offset()
+                or form.dtype is not tensor.dtype
+                or form.lazy != tensor.is_conj() | tensor.is_neg() << 1
+            ):
+                form = form_of(tensor, self._forms)
+                if form.stride is None:
+                    raise RuntimeError
+                known[place:] = [form]
         except RuntimeError:
             op.why = "it was given a tensor without strides"
             return None
-        forms, lazily = self._forms, tensor.is_conj() | tensor.is_neg() << 1
-        shape, stride = forms.shapes.setdefault(shape, shape), forms.strides.setdefault(stride, stride)
-        ref = _tuple(Ref, (found, tensor.dtype, shape, stride, offset, lazily, tensor.requires_grad))
-        op.inputs.append(ref)
-        return ref  # type: ignore[no-any-return]
+        ref = Ref(found, form, learns)
+        refs.append(ref)
+        return ref
 
     def _argument(self, op: Op, value: Any, given: list[tuple[torch.Tensor, Value]]) -> Any:
         kind = type(value)
@@ -339,9 +371,13 @@ class Tape(TorchFunctionMode):
 
     def _casting(self) -> Autocast:
         """How autocast stands. One object for all operations alike, so that a replay sees at a glance that it stays."""
-        found = autocast_now()
-        if found != self._autocast:
-            self._autocast = found
+        for kind, enabled, dtype in self._autocast:
+            if _casts(kind) is not enabled or _casts_to(kind) is not dtype:
+                break
+        else:
+            if self._autocast:
+                return self._autocast
+        self._autocast = autocast_now()
         return self._autocast
 
     # Values --------------------------------------------------------------------------------------------------------
@@ -386,25 +422,46 @@ class Tape(TorchFunctionMode):
     def _packed_as(self, tensor: torch.Tensor) -> Saved:
         op, step = self._op, self._step
         assert op is not None
-        number, op.packs = op.packs, op.packs + 1
+        number, kind = op.packs, type(tensor)
+        op.packs = number + 1
         try:
-            key = tensor.untyped_storage()._cdata if type(tensor) is torch.Tensor else storage_of(tensor)[0]
+            plain = kind is torch.Tensor or kind is Parameter
+            key = tensor.untyped_storage()._cdata if plain else storage_of(tensor)[0]
         except (RuntimeError, NotImplementedError):
             key = 0
         value = self._values.get(key)
         if key == 0:
             value = self._opaque()
         elif value is None or value.version != tensor._version:
-            base = tensor._base if tensor._is_view() else tensor
-            if _learns(base):
-                value = self.value_of(tensor)
-            else:
-                value = self._new(key, tensor.untyped_storage(), tensor._version)
-                value.op, value.slot, value.requires_grad = op, _slot(PACKS, number), tensor.requires_grad
-                op.results += (weakref.ref(value),)
-        self._packed.add(id(value))
-        action = step.packs[number] if step is not None and number < len(step.packs) else None
-        return self._store.save(value, tensor, op, number, action)
+            value = self._saved_first(op, number, key, tensor)
+        if value.kind is GIVEN:
+            self._packed.add(id(value))
+        if step is None:
+            return self._store.save(value, tensor, op, number, None, form_of(tensor, self._forms))
+        form = step.saved[number] if number < len(step.saved) else None
+        if (
+            form is None
+            or tensor.layout is not torch.strided
+            or form.shape != tensor.shape
+            or form.stride != tensor.stride()
+            or form.offset != tensor.storage_offset()
+            or form.dtype is not tensor.dtype
+            or form.lazy != tensor.is_conj() | tensor.is_neg() << 1
+        ):
+            form = form_of(tensor, self._forms)
+            step.saved[number:] = [form]
+        action = step.packs[number] if number < len(step.packs) else None
+        return self._store.save(value, tensor, op, number, action, form)
+
+    def _saved_first(self, op: Op, number: int, key: int, tensor: torch.Tensor) -> Value:
+        """A node saves what nobody has returned so far."""
+        if _learns(tensor._base if tensor._is_view() else tensor):
+            return self.value_of(tensor)
+        value = self._new(key, tensor.untyped_storage(), tensor._version)
+        slot = PACKS[number] if number < len(PACKS) else ("pack", number)
+        value.op, value.slot, value.requires_grad = op, slot, tensor.requires_grad
+        op.results += (weakref.ref(value),)
+        return value
 
     def _expose(self, tensor: torch.Tensor) -> None:
         """Others get to know where it lies. What they will write there is what its readers shall read.
@@ -431,10 +488,12 @@ class Tape(TorchFunctionMode):
         if op.draw is not None:
             op.draw.done()
         grad = False
-        for number, (tensor, value) in enumerate(given):
+        number = 0
+        for tensor, value in given:
             if value.key and tensor._version != value.version:
                 grad |= tensor.requires_grad
                 self._written(op, number, tensor, value)
+            number += 1
         if type(out) is torch.Tensor:
             grad |= out.requires_grad
             self._returned(op, 0, out)
@@ -460,17 +519,18 @@ class Tape(TorchFunctionMode):
                             result = known_result()
                             if result is not None:
                                 result.trusted = result.slot in trusted
-                                if result.slot in solid:
+                                if solid and result.slot in solid:
                                     result.give_up(f"`{op.name}` did not give the same result again")
-                if op.autocast is not None:
+                if op.autocast is not None and known.saves_arguments and op.packs and op.noise is None:
                     self._find_casts(op, known)
                 if known.statistics:
                     op.give_up_inside("it is run again without its running statistics")
                 for tensor, value in given:
                     if value.kind is not MADE and value.data is None:
                         self._store.hold_source(value, tensor)
-        if self._packed:
-            self._packed.clear()
+        if op.packs:
+            if self._packed:
+                self._packed.clear()
             self._store.done(op)
         if step is not None and step.hold:
             self._store.hold_results(op, out)
@@ -496,11 +556,12 @@ class Tape(TorchFunctionMode):
         value = self._values.get(key)
         if value is not None and value.version == version:
             if value.op is op and value.slot[0] == "pack":
-                value.slot = _slot(OUTS, number)
+                value.slot = OUTS[number] if number < len(OUTS) else ("out", number)
                 value.requires_grad |= tensor.requires_grad
             return
         value = self._new(key, storage, version)
-        value.op, value.slot, value.requires_grad = op, _slot(OUTS, number), tensor.requires_grad
+        slot = OUTS[number] if number < len(OUTS) else ("out", number)
+        value.op, value.slot, value.requires_grad = op, slot, tensor.requires_grad
         op.results += (weakref.ref(value),)
 
     def _objection(self, op: Op, known: Traits, grad: bool) -> str | None:
@@ -528,15 +589,13 @@ class Tape(TorchFunctionMode):
             return "its noise is not known"
         (value,), data = found, found[0].data
         value.op, value.kind, value.why = None, SOURCE, "noise"
-        op.noise = Ref(value, data.dtype, data.shape, data.stride(), data.storage_offset(), 0, False)
+        op.noise = Ref(value, Form(data.dtype, data.shape, data.stride(), data.storage_offset(), 0), False)
         op.results = tuple(result for result in op.results if result() is not value)
         return None
 
     @staticmethod
     def _find_casts(op: Op, known: Traits) -> None:
         """What a function has cast for itself under autocast need not be computed by all of the function."""
-        if op.noise is not None or not known.saves_arguments:
-            return
         for value in list(op.made()):
             if value.slot[0] == "pack" and value.tokens:
                 cast = op.cast_to(value, value.dtype, known.reshapes)
@@ -556,10 +615,6 @@ class Tape(TorchFunctionMode):
         self._weak.clear()
         self.ops.clear()
         del self._hooks, self._hooks_unseen
-
-
-def _slot(known: tuple[Slot, ...], number: int) -> Slot:
-    return known[number] if number < len(known) else (known[0][0], number)
 
 
 def _learns(base: Any) -> bool:

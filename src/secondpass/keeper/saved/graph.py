@@ -19,6 +19,7 @@ from ..errors import freed
 
 __all__ = [
     "Node", "emptied", "free", "node_of", "release", "same_bits", "saved", "saved_bytes", "slots", "storage_of", "walk",
+    "walk_between",
 ]  # fmt: skip
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
@@ -32,6 +33,21 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 def node_of(root: Any) -> Node | None:
     """The node behind a tensor or a gradient edge."""
     return root.grad_fn if isinstance(root, torch.Tensor) else getattr(root, "node", None)
+
+
+def walk_between(starts: Iterable[Node], first: int, end: int) -> list[Node]:
+    """As `walk`, inside of those numbers that PyTorch gave to its nodes. The starts lie there."""
+    todo = list(starts)
+    seen = set(todo)
+    found = []
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        for child, _ in node.next_functions:
+            if child is not None and child not in seen and first <= child._sequence_nr() < end:
+                seen.add(child)
+                todo.append(child)
+    return found
 
 
 def walk(starts: Iterable[Node | None], inside: Callable[[Node], bool] | None = None) -> list[Node]:
@@ -110,14 +126,22 @@ def release(handle: Any, pack: Callable[[torch.Tensor], Any], unpack: Callable[[
     return True
 
 
-def free(nodes: Iterable[Node], error: Callable[[], Exception] | None = None) -> None:
-    """What PyTorch does to the nodes of a pass without retain_graph. A later pass is told the error."""
+def free(nodes: Iterable[Node], error: Callable[[], Exception] | None = None, ours: Any = None) -> None:
+    """What PyTorch does to the nodes of a pass without retain_graph. A later pass is told the error.
+
+    Where one slot of a node has our hook, all have: they were saved in one go.
+    """
     unpack = _raise_freed if error is None else _Raise(error)
+    known = _slot_names
     for node in nodes:
-        if _names(type(node)):
+        kind = type(node)
+        if known.get(kind) or (kind not in known and _names(kind)):
             for _, _, handle in slots(node):
-                if not hooked(handle):  # PyTorch would refuse it, which takes ten times as long as to ask
+                hook = getattr(handle, "unpack_hook", None)
+                if hook is None:
                     release(handle, _nothing, unpack)
+                elif ours is not None and hook == ours:  # anybody else may have hooked a slot of his own
+                    break
 
 
 def _nothing(_: torch.Tensor) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
-from ..recompute.op import GIVEN, PARAMETER, SOURCE, Op, Saved, Value
+from ..recompute.op import GIVEN, PARAMETER, SOURCE, Op, Saved, Value, form_of
 from .graph import storage_of
 from .store import HOLD, Store
 
@@ -36,7 +36,7 @@ def holding(store: Store, unpack: Callable[[Saved], torch.Tensor]) -> Iterator[N
             base = tensor._base if tensor._is_view() else tensor
             value.kind = PARAMETER if type(base) is Parameter else SOURCE if tensor.requires_grad else GIVEN
             known[key] = weakref.ref(value)
-        return store.save(value, tensor, op, 0, HOLD)
+        return store.save(value, tensor, op, 0, HOLD, form_of(tensor, store.forms))
 
     with saved_tensors_hooks(pack, unpack):
         yield

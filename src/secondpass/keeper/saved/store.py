@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import changed
-from ..recompute.op import GIVEN, PARAMETER, Forms, Op, Saved, Value, bare, view
+from ..recompute.op import GIVEN, PARAMETER, Form, Forms, Op, Saved, Value, bare, view
 from ..recompute.replay import compute
 from ..recompute.state import Settings
 from .graph import storage_of
@@ -38,7 +38,7 @@ class Store:
     def __init__(self, given: set[int], buffers: list[torch.Tensor], on_gpu: bool) -> None:
         self.settings = Settings(on_gpu)
         self.on_gpu = on_gpu
-        self.forms = Forms()
+        self.forms: Forms = {}
         self.held = self.most = 0
         """Bytes on the device, now and at most."""
         self.tokens = 0
@@ -77,29 +77,32 @@ class Store:
 
     # The forward ---------------------------------------------------------------------------------------------------
 
-    def save(self, value: Value, tensor: torch.Tensor, op: Op, number: int, action: str | None) -> Saved:
+    def save(self, value: Value, tensor: torch.Tensor, op: Op, number: int, action: str | None, form: Form) -> Saved:
         """A node saves a tensor."""
         self.tokens += 1
+        first = not value.tokens
         value.tokens += 1
-        if value.tokens == 1:
-            value.dtype = tensor.dtype
-            value.dense = tensor.numel() * tensor.element_size() == value.nbytes
+        if first:
+            value.dtype = form.dtype
             self._enter(value)
         if self.places is not None:
+            if first:
+                value.dense = tensor.numel() * tensor.element_size() == value.nbytes
             self.places.append((op.number, number, weakref.ref(value)))
             value.anchor |= value.segment != op.segment
-        elif (op.number, number) in self.anchors:
+        elif self.anchors and (op.number, number) in self.anchors:
             value.anchor = True
-        action = action or self.action
+        if action is None:
+            action = self.action
         late = None
-        if value.data is None and value.bits is None and value.host is None:
+        if value.data is None and (first or (value.bits is None and value.host is None)):
             if (action is not DROP and action is not CHEAP) or value.op is None:
                 self.hold(value, tensor.detach())
             elif value.op is op:
                 late = tensor  # once the operation is over, it is known whether it must be held
         if action is not None and action is not HOLD:
             self._todo.append((value, action, late))
-        return Saved(value, tensor, self.forms)
+        return Saved(value, form)
 
     def _enter(self, value: Value) -> None:
         if value.kind is GIVEN and self._buffers:
@@ -132,7 +135,8 @@ class Store:
             return
         for value, action, late in self._todo:
             if late is not None:
-                value.cheap = action is CHEAP
+                if action is CHEAP:
+                    value.cheap = True
                 if not value.droppable and value.data is None:
                     self.hold(value, late.detach())
                     value.at = value.version
@@ -141,7 +145,8 @@ class Store:
             elif action is HOST:
                 self._leaving.append(weakref.ref(value))
             elif value.droppable:
-                value.cheap = action is CHEAP
+                if action is CHEAP:
+                    value.cheap = True
                 if action is LINGER:
                     value.fresh = True
                     self._fresh.append(weakref.ref(value))
@@ -216,7 +221,7 @@ class Store:
         value = token.value
         data = value.data
         if data is not None and data._version == value.at and not value.fresh:
-            return view(data, token)
+            return view(data, token.form)
         with self.lock:
             return self._read(token)
 
@@ -243,7 +248,7 @@ class Store:
             data = self.computed(value)
             if unread and not (self.lean and value.cheap):
                 self.refill(value, data)
-        found = view(data, token)
+        found = view(data, token.form)
         if not unread:
             if value.host is not None:
                 value.host.hand_over()
@@ -271,7 +276,10 @@ class Store:
 
     def refill(self, value: Value, tensor: torch.Tensor) -> None:
         """Holds what was computed again, until it is read."""
-        self.hold(value, tensor)
+        value.data, value.at = tensor, tensor._version
+        self.held += value.counted
+        if self.held > self.most:
+            self.most = self.held
         value.fresh = True
         self._fresh.append(weakref.ref(value))
 

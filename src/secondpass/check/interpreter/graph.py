@@ -436,6 +436,10 @@ class Engine:
             if p.walked is not None and node.number in p.walked:
                 self.passes[index] = dataclasses.replace(p, walked=p.walked | {behind.number})
 
+    def keep_since(self, index: int) -> None:
+        """Turns that were not looked at may walk again what the passes since then have kept."""
+        self.needed.update(p.place for p in self.passes[index:] if p.retain)
+
     def unknown_pass(self, roots: Sequence[GraphNode], place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass may have run, from roots that may be these: of what it walked, if any, nothing is certain afterwards."""
         self.doubtful = True

@@ -95,11 +95,11 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
         try:
             found = owner[key]
         except (IndexError, ValueError):
-            return Unknown()
+            further = _further(owner) if size is None and isinstance(key, int) and key > 0 else []
+            return further[-1] if further else Unknown()
         if isinstance(key, slice) and isinstance(owner, list):
-            if not found and owner and size is None and key.start and key.step is None:
-                further = [alike(item) for item in owner]  # further on in data there is more of its kind
-                found = further if all(item is not None for item in further) else found
+            if not found and size is None and key.start and key.step is None:
+                found = _further(owner)
             made = List(found, m.short)
             made.loose = size is None
             return made
@@ -108,6 +108,12 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
         return Unknown(node=owner[-1].node)
     _loosen(owner)
     return Unknown(plain=all(is_concrete(v) for v in owner))
+
+
+def _further(owner: Any) -> list[Any]:
+    """What data has further on than was looked at: more of its kind. What may have history is not made up."""
+    found = [alike(item) for item in owner]
+    return found if all(item is not None for item in found) else []
 
 
 def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:

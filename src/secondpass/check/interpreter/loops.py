@@ -202,7 +202,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     items = iterate(m, value)
     exact = items.length is not None and items.length <= _most(value, counted)
     loop, frame = Loop(first, lazy), m.frames[-1]
-    loop.began, loop.passes = m.steps, len(m.engine.passes)
+    loop.began, loop.passes, cuts = m.steps, len(m.engine.passes), m.cuts
     loop.whole = exact
     loop.length = items.length
     loop.listed = not isinstance(value, range)
@@ -230,6 +230,8 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):
                     m.cuts += 1  # there may be more in it than was seen to be put there
+                if loop.turn < loop.want and not is_whole(m, value, items, cuts):
+                    m.engine.keep_since(loop.passes)
                 return
             loop.index += 1
             m.turn(loop, counted)

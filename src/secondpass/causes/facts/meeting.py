@@ -595,8 +595,8 @@ class Meeting:
             return True
         if not all(map(scales, beside)):
             return False
-        if first is not None and not beside and self._was_term:
-            return True  # of what was added up, a term is sent through again
+        if first is not None and not beside and self.used.kind == self.freed.kind and self._was_term:
+            return True  # of what was added up, a term is sent through again; its derivatives alone are something else
         if not self.was_root:
             return False
         if first is not None:  # the first pass may have had more in it: then it was another loss

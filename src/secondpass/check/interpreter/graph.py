@@ -293,6 +293,7 @@ class Engine:
         loops: tuple[Loop, ...] = (),
         nested: bool = False,
         recording: bool | None = None,
+        optimizers: dict[str, int] | None = None,
     ) -> list[GraphNode]:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
         when, self.again = self.tick(), False
@@ -316,6 +317,7 @@ class Engine:
             "loops": loops,
             "nested": nested,
             "recording": recording,
+            "optimizers": optimizers or {},
             "behind": self._behind(kind, reached, maybe),
             "number": len(self.nodes),
         }

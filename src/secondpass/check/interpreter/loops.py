@@ -123,6 +123,7 @@ def _endless(make: Any) -> Iterator[Any]:
 def _continued(box: List) -> Iterator[Any]:
     """The elements of a loose list, then others of their kind: data goes on, what has history is not made up."""
     item: Any = None
+    yield from box.others[-1:]
     for item in box:
         yield item
     while (item := alike(item)) is not None:

@@ -185,3 +185,143 @@ BALANCE = """
 )
 def test_derivatives_of_a_term_are_no_second_pass_of_the_loss(tmp_path: Path, again: str, expected: list[str]) -> None:
     assert [code for code, _ in found(tmp_path, BALANCE.format(again=again))] == expected
+
+
+EXTRA = """
+    def update(loss):
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    for x in torch.randn(9, 1, 3):
+        loss = net(x).pow(2).sum()
+        update(loss)
+        if loss.item() > 0.5:
+            for _ in range(2):
+                {again}
+"""
+
+
+@pytest.mark.parametrize(("again", "expected"), [("update(loss)", ["SP101"]), ("update(net(x).pow(2).sum())", [])])
+def test_a_reading_that_came_to_a_place_in_another_way_says_nothing(
+    tmp_path: Path, again: str, expected: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, EXTRA.format(again=again))] == expected
+
+
+SCORE = """
+    model = nn.Sequential(nn.Linear(3, 9), nn.Softplus(), nn.Linear(9, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    def matching(x):
+        x = x.clone().requires_grad_()
+        s = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]
+        curve = torch.autograd.grad(s.sum(), x, {how})[0]
+        trace = curve.sum(-1)
+        return {loss}, trace.mean().item()
+    for x in torch.randn(9, 4, 3):
+        opt.zero_grad()
+        loss, shown = matching(x)
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "loss", "expected"),
+    [
+        ("retain_graph=True", "(trace + s.pow(2).sum(-1)).mean()", ["SP109"]),
+        ("create_graph=True", "(trace + s.pow(2).sum(-1)).mean()", []),
+        ("retain_graph=True", "s.pow(2).sum(-1).mean()", []),
+    ],
+)
+def test_a_term_that_is_also_returned_as_a_number_is_a_term(
+    tmp_path: Path, how: str, loss: str, expected: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, SCORE.format(how=how, loss=loss))] == expected
+
+
+SETTINGS = """
+    from types import SimpleNamespace
+    import argparse
+    cfg = {made}
+    total = 0
+    for i, x in enumerate(torch.randn(24, 1, 3)):
+        total = total + net(x).pow(2).sum() / cfg.every
+        if (i + 1) % cfg.every == 0:
+            opt.zero_grad()
+            total.backward()
+            opt.step()
+            {after}
+"""
+
+
+@pytest.mark.parametrize("made", ["SimpleNamespace(every=3)", "argparse.Namespace(**dict(every=3))"])
+@pytest.mark.parametrize(("after", "expected"), [("pass", ["SP105"]), ("total = 0", [])])
+def test_settings_in_a_namespace_are_known(tmp_path: Path, made: str, after: str, expected: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, SETTINGS.format(made=made, after=after))] == expected
+
+
+HEAP = """
+    import heapq, itertools
+    class Pool:
+        def __init__(self, size):
+            self.size, self.heap, self.count = size, [], itertools.count()
+        def offer(self, rows, scores):
+            for row, score in zip(rows, scores.tolist()):
+                entry = (score, next(self.count), row)
+                if len(self.heap) < self.size:
+                    heapq.heappush(self.heap, entry)
+                else:
+                    heapq.heappushpop(self.heap, entry)
+    pool = Pool(12)
+    for x in torch.randn(30, 8, 3):
+        out = torch.tanh(net(x))
+        loss = out.pow(2).mean()
+        if len(pool.heap) >= 4:
+            hard = torch.stack([row for _, _, row in pool.heap])
+            loss = loss + torch.cdist(out, hard).mean()
+        pool.offer({kept}, out.detach().sum(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("kept", "expected"), [("out", ["SP107"]), ("out.detach()", [])])
+def test_what_is_pushed_onto_a_heap_is_in_it(tmp_path: Path, kept: str, expected: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, HEAP.format(kept=kept))] == expected
+
+
+STAGES = """
+    from functools import partial
+    from torch.utils.checkpoint import checkpoint
+    class Stages(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 1)
+        def forward(self, x):
+            run = partial(checkpoint, use_reentrant={reentrant})
+            return self.last(run(self.first, x))
+    net = Stages()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i, x in enumerate(torch.randn(90, 4, 3)):
+        loss = net({x}).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if i % 10 == 9:
+            print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("reentrant", "x", "expected"),
+    [
+        (True, "x", [("SP406", 9)]),
+        (False, "x", []),
+        (True, "x.requires_grad_()", []),
+    ],
+)
+def test_a_reentrant_checkpoint_of_data_records_nothing(
+    tmp_path: Path, reentrant: bool, x: str, expected: list[tuple[str, int]]
+) -> None:
+    assert found(tmp_path, STAGES.format(reentrant=reentrant, x=x)) == expected

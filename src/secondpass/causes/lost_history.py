@@ -98,6 +98,7 @@ HOW = {
     "compare": "a comparison has no gradient, so history ends",
     "cast": "an integer or boolean tensor cannot carry history",
     "sample": "a sample has no gradient, so its history ends",
+    "checkpoint": "a reentrant checkpoint records nothing where none of its inputs requires a gradient",
     "no_grad": "nothing is recorded while gradients are switched off",
     "frozen": "none of the parameters behind it requires a gradient",
 }

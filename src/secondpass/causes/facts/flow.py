@@ -42,7 +42,8 @@ def name_of(trace: Trace, first: Pass) -> str:
         if stmt is None:
             break
         if isinstance(stmt, ast.Return) and stmt.value is not None:
-            marks = _returned(stmt.value, _calls_of(stmt, first.stack[depth - 1].function if depth else "grad"))
+            calls = _calls_of(stmt, first.stack[depth - 1].function if depth else "grad")
+            marks = _returned(stmt.value, calls, _parts(stmt.value))
             continue
         names = [ast.unparse(t) for t in assigned(stmt)]
         received = _received(stmt, marks)
@@ -75,7 +76,11 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
             if depth and inner and _leaves_arithmetic(source, root_of(stmt) or stmt, inner, losses):
                 return False
             if isinstance(stmt, ast.Return):
-                tainted = _returned(stmt.value, inner) if stmt.value is not None and inner else {_RETURNED}
+                tainted = (
+                    _returned(stmt.value, inner, _parts(stmt.value))
+                    if stmt.value is not None and inner
+                    else {_RETURNED}
+                )
                 continue
             tainted = _spread(source, place.line, _received(stmt, tainted) or set(inner), pure, losses) | inner
             summed = summed or _is_summed(source, place.line, tainted)
@@ -114,8 +119,8 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
             elif (
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
-                if not (pure and _leaves_arithmetic(source, node.value, tainted, losses)):
-                    tainted |= _returned(node.value, tainted)
+                kept = [e for e in _parts(node.value) if not (pure and _leaves_arithmetic(source, e, tainted, losses))]
+                tainted |= _returned(node.value, tainted, kept)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
@@ -126,11 +131,17 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
     return tainted
 
 
-def _returned(value: ast.expr, tainted: set[str]) -> set[str]:
-    """That a value is returned, and as which of several."""
-    if not isinstance(value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in value.elts):
-        return {_RETURNED}
-    return {f"{_RETURNED}{i}" for i, e in enumerate(value.elts) if _mentions(e, tainted)}
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """The values that a function returns."""
+    several = isinstance(value, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts)
+    return value.elts if several and isinstance(value, ast.Tuple) else [value]
+
+
+def _returned(value: ast.expr, tainted: set[str], kept: list[ast.expr]) -> set[str]:
+    """That a value is returned, and as which of several: of those that are kept."""
+    if _parts(value) == [value]:
+        return {_RETURNED} if kept else set()
+    return {f"{_RETURNED}{i}" for i, e in enumerate(_parts(value)) if e in kept and _mentions(e, tainted)}
 
 
 def _received(stmt: ast.stmt, tainted: set[str]) -> set[str]:

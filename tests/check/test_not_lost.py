@@ -325,3 +325,40 @@ def test_a_reentrant_checkpoint_of_data_records_nothing(
     tmp_path: Path, reentrant: bool, x: str, expected: list[tuple[str, int]]
 ) -> None:
     assert found(tmp_path, STAGES.format(reentrant=reentrant, x=x)) == expected
+
+
+OWN = """
+    class Grow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, rate):
+            out = torch.expm1(rate * x) / rate
+            {save}
+            return out
+        @staticmethod
+        def backward(ctx, grad):
+            saved = ctx.saved_tensors
+            return grad * saved[-1], None
+    for x in torch.randn(9, 4, 3):
+        y = net(x)
+        h = Grow.apply(y, 0.3)
+        {change}
+        loss = h.sum() + 0 * y.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("save", "change", "expected"),
+    [
+        ("ctx.save_for_backward(x, out)", "h += x", ["SP202"]),
+        ("ctx.save_for_backward(x, out)", "h = h + x", []),
+        ("ctx.save_for_backward(x)", "h += x", []),
+        ("ctx.save_for_backward(x)", "y += x", ["SP202"]),
+        ("ctx.save_for_backward(out)", "y += x", []),
+        ("ctx.save_for_backward(out) if rate else ctx.save_for_backward(x)", "h += x", []),
+    ],
+)
+def test_what_an_own_function_saves_is_read(tmp_path: Path, save: str, change: str, expected: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, OWN.format(save=save, change=change))] == expected

@@ -362,3 +362,31 @@ OWN = """
 )
 def test_what_an_own_function_saves_is_read(tmp_path: Path, save: str, change: str, expected: list[str]) -> None:
     assert [code for code, _ in found(tmp_path, OWN.format(save=save, change=change))] == expected
+
+
+TARGETS = """
+    image = torch.zeros(4, 3, requires_grad=True)
+    opt = torch.optim.SGD([image, *net.parameters()], lr=0.1)
+    styles = torch.randn(4, 3), torch.randn(4, 3)
+    targets = {{k: torch.tanh(net(style)) for k, style in zip("ab", styles)}}
+    for step in range(9):
+        loss = sum(F.mse_loss(image, targets[k]) for k in "ab")
+        loss = loss + 0.1 * {other}
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("(net.weight - torch.eye(3)).pow(2).sum() + 0.1 * net.bias.abs().sum()", ["SP104"]),
+        ("image.abs().sum()", ["SP104"]),
+        ("F.mse_loss(net(styles[0]), styles[1])", ["SP107"]),
+    ],
+)
+def test_a_penalty_on_parameters_does_not_train_what_was_computed_of_them(
+    tmp_path: Path, other: str, expected: list[str]
+) -> None:
+    assert [code for code, _ in found(tmp_path, TARGETS.format(other=other))] == expected

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
-from .operations import adds, averages, is_linear, is_row, is_view, joins, mixes, scales, subtracts
+from .operations import adds, averages, is_linear, is_row, is_view, joins, measures, mixes, scales, subtracts
 from .steps import steps_in_loop
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "meetings", "outdated"]
@@ -674,8 +674,21 @@ class Meeting:
 
     @cached_property
     def anew(self) -> set[int]:
-        """The leaves that the failing pass reaches without going through an entry."""
-        return self._reached({e.number for e in self.entries})
+        """The leaves that the failing pass reaches without going through an entry, nor through a penalty on their own values."""
+        stop = {e.number for e in self.entries} | self._penalties
+        # Nor through what else is of another iteration, or from before the loop.
+        inner = (n for n in self.walked.values() if n.leaf is None)
+        return self._reached(stop | {n.number for n in inner if self._crossed(n) or self._outside(n)})
+
+    @cached_property
+    def _penalties(self) -> set[int]:
+        """The nodes behind which there are parameters alone, each by itself: how large they are, how far from where they began."""
+        found: set[int] = set()
+        for number, node in sorted(self.walked.items()):
+            behind = [p for p in node.parents or () if self.walked.get(p, node).leaf is None]
+            if node.leaf is None and node.parents and measures(node) and found.issuperset(behind):
+                found.add(number)
+        return found
 
     def _reached(self, stop: set[int]) -> set[int]:
         found, todo, seen = set[int](), list(self.used.roots or ()), set[int]()

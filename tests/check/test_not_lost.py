@@ -231,6 +231,7 @@ SCORE = """
         ("retain_graph=True", "(trace + s.pow(2).sum(-1)).mean()", ["SP109"]),
         ("create_graph=True", "(trace + s.pow(2).sum(-1)).mean()", []),
         ("retain_graph=True", "s.pow(2).sum(-1).mean()", []),
+        ("retain_graph=True", "trace.detach()", ["SP301"]),  # with a graph of its own it would have none either
     ],
 )
 def test_a_term_that_is_also_returned_as_a_number_is_a_term(

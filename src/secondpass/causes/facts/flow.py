@@ -119,7 +119,11 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
             elif (
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
-                kept = [e for e in _parts(node.value) if not (pure and _leaves_arithmetic(source, e, tainted, losses))]
+                kept = [
+                    e
+                    for e in _parts(node.value)
+                    if not _is_cut(e) and not (pure and _leaves_arithmetic(source, e, tainted, losses))
+                ]
                 tainted |= _returned(node.value, tainted, kept)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
@@ -129,6 +133,12 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
         if len(tainted) == before:
             break
     return tainted
+
+
+def _is_cut(value: ast.expr) -> bool:
+    """Whether it is the bare value of something: no graph of what it was made of would reach those that get it."""
+    cut = value.func if isinstance(value, ast.Call) else None
+    return isinstance(cut, ast.Attribute) and cut.attr in ("detach", "item", "numpy", "tolist")
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:

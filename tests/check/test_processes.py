@@ -63,8 +63,8 @@ PROGRAM = """
 def test_what_is_started_is_read_with_what_it_is_given(tmp_path: Path, base: str, start: str) -> None:
     again = "said = self.judge(self.made(torch.randn(2, 3)).relu()).pow(2).mean()"
     codes = [c for c, _ in found(tmp_path, PROGRAM.format(base=base, start=start, again="pass"))]
-    assert codes == ["SP101"]
-    assert "SP101" not in [c for c, _ in found(tmp_path, PROGRAM.format(base=base, start=start, again=again))]
+    assert codes == ["SP201"]
+    assert "SP201" not in [c for c, _ in found(tmp_path, PROGRAM.format(base=base, start=start, again=again))]
 
 
 SHARED = """

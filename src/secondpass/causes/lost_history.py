@@ -98,8 +98,8 @@ HOW = {
     "compare": "a comparison has no gradient, so history ends",
     "cast": "an integer or boolean tensor cannot carry history",
     "sample": "a sample has no gradient, so its history ends",
+    "checkpoint": "a reentrant checkpoint records nothing where none of its inputs requires a gradient",
     "no_grad": "nothing is recorded while gradients are switched off",
-    "checkpoint": "none of the inputs of its reentrant checkpoint requires a gradient, so nothing is recorded",
     "frozen": "none of the parameters behind it requires a gradient",
 }
 WITHOUT_GRADIENT = {

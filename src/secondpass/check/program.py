@@ -44,6 +44,10 @@ class Reading:
     policy: str
     findings: tuple[Finding, ...] = ()
     reached: dict[tuple[str, int], int] = field(default_factory=dict)
+    sites: dict[tuple[Place, ...], int] = field(default_factory=dict)
+    """The same, by the calls that led there."""
+    failed: dict[Place | None, tuple[Place, ...]] = field(default_factory=dict)
+    """The calls that led to where it failed."""
     called: set[tuple[str, int]] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     whole: bool = True
@@ -116,7 +120,9 @@ def _once(project: Project, start: Start, policy: str, budget: Budget, onward: O
         given = m.policy.turned() if raised else None
         if given is None:
             break
-    made = Reading(policy, (), m.reached, m.called, set(m.modules), whole, m.policy.asked, len(m.engine.passes))
+    made = Reading(policy, (), m.reached, called=m.called, files=set(m.modules), whole=whole)
+    made.asked, made.passes, made.sites = m.policy.asked, len(m.engine.passes), m.sites
+    made.failed = {f.place: f.stack for f in m.engine.failures}
     made.unread = {n.place for n in m.engine.nodes if n.given is not None}
     made.answers, made.ways, made.settings = m.policy.answers, m.policy.ways, m.policy.settings
     made.lacks = m.lacks
@@ -282,6 +288,9 @@ def _agrees(finding: Finding, mine: Reading, other: Reading) -> bool:
         return False  # it fails there, but nobody knows why
     if finding.severity != "error" and not other.whole:
         return False  # what is silent shows only in a reading that came to the end
+    way = mine.failed.get(finding.failed, ())
+    if other.sites.get(way, 0) < mine.sites.get(way, 0):
+        return True  # it came to that place, but not in that way
     places = [p for p in (finding.failed, finding.used, finding.freed) if p is not None]
     sites = [s for p in places if (s := _site(p)) in mine.reached]
     if finding.cause == "unreached-parameter":

@@ -115,7 +115,11 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
                 isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _mentions(node.value, tainted)
             ):
                 for mark, value in _parts(node.value):  # of several, each by itself: one may be there to be printed
-                    if _mentions(value, tainted) and not (pure and _leaves_arithmetic(source, value, tainted, losses)):
+                    if (
+                        _mentions(value, tainted)
+                        and not _is_cut(value)
+                        and not (pure and _leaves_arithmetic(source, value, tainted, losses))
+                    ):
                         tainted.add(mark)
             elif isinstance(node, ast.comprehension) and _mentions(node.iter, tainted):
                 tainted |= names_in(node.target)
@@ -125,6 +129,12 @@ def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: se
         if len(tainted) == before:
             break
     return tainted
+
+
+def _is_cut(value: ast.expr) -> bool:
+    """Whether it is the bare value of something: no graph of what it was made of would reach those that get it."""
+    cut = value.func if isinstance(value, ast.Call) else None
+    return isinstance(cut, ast.Attribute) and cut.attr in ("detach", "item", "numpy", "tolist")
 
 
 def _returned(value: ast.expr, tainted: set[str]) -> set[str]:

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
-from .operations import adds, averages, is_linear, is_row, is_view, joins, mixes, scales, subtracts
+from .operations import adds, averages, is_linear, is_row, is_view, joins, measures, mixes, scales, subtracts
 from .steps import steps_in_loop
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "meetings", "outdated"]
@@ -693,8 +693,21 @@ class Meeting:
 
     @cached_property
     def anew(self) -> set[int]:
-        """The leaves that the failing pass reaches without going through an entry."""
-        return self._reached({e.number for e in self.entries})
+        """The leaves that the failing pass reaches without going through an entry, nor through a penalty on their own values."""
+        stop = {e.number for e in self.entries} | self._penalties
+        # Nor through what else is of another iteration, or from before the loop.
+        inner = (n for n in self.walked.values() if n.leaf is None)
+        return self._reached(stop | {n.number for n in inner if self._crossed(n) or self._outside(n)})
+
+    @cached_property
+    def _penalties(self) -> set[int]:
+        """The nodes behind which there are parameters alone, each by itself: how large they are, how far from where they began."""
+        found: set[int] = set()
+        for number, node in sorted(self.walked.items()):
+            behind = [p for p in node.parents or () if self.walked.get(p, node).leaf is None]
+            if node.leaf is None and node.parents and measures(node) and found.issuperset(behind):
+                found.add(number)
+        return found
 
     def _reached(self, stop: set[int]) -> set[int]:
         found, todo, seen = set[int](), list(self.used.roots or ()), set[int]()
@@ -747,17 +760,7 @@ class Meeting:
         than a term of the loss, of which nothing would be left; and no layer takes it in, as it would the output of the
         layer before."""
         term = self.joins != "otherwise" and not self.next
-        return not self.only_way and self.renewed and not term and not any(mixes(n) for n in self.way)
-
-    @cached_property
-    def renewed(self) -> bool:
-        """Whether something that is trained behind the entries is used by the same operation in what is new: a network runs
-        again, and does not only weigh in elsewhere (in a penalty)."""
-        behind = self.trace.history(*(e.number for e in self.entries))
-        then, now = (
-            {(n.op, p) for n in nodes for p in n.parents or () if p in self.through} for nodes in (behind, self.new)
-        )
-        return bool(then & now) or not then
+        return not self.only_way and not term and not any(mixes(n) for n in self.way)
 
     def owners(self, leaves: Iterable[int]) -> list[Owner]:
         """The optimizers that own some of these leaves."""

@@ -5,11 +5,24 @@ from __future__ import annotations
 
 from ...record import Node
 
-__all__ = ["adds", "averages", "is_linear", "is_row", "is_view", "joins", "mixes", "multiplies", "scales", "subtracts"]
+__all__ = [
+    "adds",
+    "averages",
+    "is_linear",
+    "is_row",
+    "is_view",
+    "joins",
+    "measures",
+    "mixes",
+    "multiplies",
+    "scales",
+    "subtracts",
+]
 
 _SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
 _ADD = _SUBTRACT | {"Add", "Sum", "Stack", "Cat"}
 _SCALE = frozenset({"Mul", "Div", "Neg", "Mean"})
+_MEASURE = _ADD | {"Neg", "Mean", "Pow", "Abs", "Norm", "LinalgVectorNorm", "Sqrt"}
 _SAME = frozenset({
     "View", "UnsafeView", "Reshape", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Clone", "Alias", "To", "ToCopy",
 })  # fmt: skip
@@ -62,6 +75,11 @@ def averages(node: Node) -> bool:
 def is_linear(node: Node) -> bool:
     """Whether a node only adds up, scales or rearranges."""
     return adds(node) or scales(node) or _name(node) in _PART
+
+
+def measures(node: Node) -> bool:
+    """Whether a node is what norms and distances are made of, but for the data that a value may be multiplied by."""
+    return _name(node) in _MEASURE or _name(node) in _SAME
 
 
 def is_row(node: Node) -> bool:

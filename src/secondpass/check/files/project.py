@@ -13,7 +13,7 @@ from typing import Any
 from .block_ends import cornered, doomed, jumps, last_choices
 from .sources import LARGEST, Source, parse, read_source
 
-__all__ = ["Project"]
+__all__ = ["SHOWING", "Project"]
 
 
 class Project:
@@ -227,7 +227,7 @@ class Project:
 
     def acts(self, node: Any) -> bool:
         """Whether a branch does more than show how things go."""
-        return bool(self.fact("acts", node, lambda: bool(_called(node) - _SHOWING)))
+        return bool(self.fact("acts", node, lambda: bool(_called(node) - SHOWING)))
 
     def matters(self, node: ast.If) -> bool:
         """Whether it makes a difference which way a condition goes: a branch acts, or leaves others to act."""
@@ -276,7 +276,7 @@ _MOST_TEXT = 8_000_000
 _LIBRARIES = frozenset("torch numpy transformers accelerate lightning pytorch_lightning lightning_fabric".split())
 """What these names mean is known, wherever their own code may lie."""
 
-_SHOWING = set(
+SHOWING = set(
     "print format append write info log item join add_scalar save flush debug update_postfix set_postfix round str int "
     "float len time set_description avg add_image add_figure save_image make_grid warning exit mean sum max min cpu "
     "numpy state_dict savefig imshow title show data tolist range list add_scalars add_histogram".split()

@@ -7,7 +7,7 @@ from typing import Any
 
 from .library import models
 from .machine import Machine
-from .values import Class, External, Object, Unknown
+from .values import External, Object, Unknown
 
 __all__: list[str] = []
 
@@ -57,7 +57,14 @@ def _defaults(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
     args[0].hidden.setdefault("options", {}).update(kwargs)
 
 
-_NAMESPACE = Class("Namespace", [Unknown()], None, "argparse.Namespace")
+def _fill(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
+    for given in (*args[1:], kwargs):
+        args[0].attrs.update(given if isinstance(given, dict) else {})
+
+
+models("types.SimpleNamespace", __init__=_fill)
+_NAMESPACE = models("argparse.Namespace", __init__=_fill)
+_NAMESPACE.unknown = True
 
 
 def _parse(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Object:

@@ -40,6 +40,8 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
             elif spread.length is None and isinstance(several, Tensor):
                 args.extend(islice(spread, max(1, _needs(function) - len(args) - len(node.keywords))))
             elif spread.length is None:
+                if isinstance(function, External) and function.name == "builtins.zip" and len(node.args) == 1:
+                    return _columns(m, several)
                 args.append(Unknown())
             else:
                 args.extend(spread)
@@ -65,6 +67,20 @@ def call_expression(m: Machine, function: Any, node: ast.Call, scope: Scope) -> 
         return call(m, function, args, kwargs)
     finally:
         frame.line = line
+
+
+def _columns(m: Machine, rows: Any) -> Any:
+    """`zip(*rows)` of rows of which there may be more than are known: columns as long as that."""
+    walked = [iterate(m, row) for row in rows] if isinstance(rows, List) else []
+    sizes = [row.length for row in walked if row.length is not None]
+    if not sizes or len(sizes) < len(walked):
+        return Unknown()
+    found = []
+    for column in zip(*walked, strict=False):
+        made = List(column, m.short)
+        made.loose = True
+        found.append(made)
+    return tuple(found)
 
 
 def call(m: Machine, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -136,8 +136,7 @@ def _index(m: Machine, box: Any, value: Any = None, *_: Any) -> Any:
 def _clear(m: Machine, box: Any, *_: Any) -> None:
     m.changes.append(box.serial)
     box.clear()
-    if isinstance(box, Dict):
-        box.others = []
+    box.others = []
     box.loose = False
 
 

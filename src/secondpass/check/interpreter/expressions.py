@@ -13,7 +13,7 @@ from .comprehensions import dict_comprehension, generator_expression, list_compr
 from .containers import contains, is_concrete
 from .items import get_item, set_item
 from .iterables import some
-from .loops import iterate, so_far
+from .loops import at_least_so_many, iterate, so_far
 from .machine import Machine, Scope, line_of
 from .names import bind, look_up
 from .operators import binary, compare, to_the_end, unary
@@ -108,6 +108,7 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
             left, right = so_far(m, left, right), so_far(m, right, left)
             remainder = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)
             compared(m, node, op, left, right, m.modulus if remainder else 0)
+        left, right = at_least_so_many(op, left, right)
         moves = m.short and not any(isinstance(n, ast.Constant) for n in (node.left, right_node))
         value = to_the_end(m, op, left, right) if moves else None
         if value is None:

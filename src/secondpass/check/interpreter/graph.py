@@ -293,6 +293,7 @@ class Engine:
         loops: tuple[Loop, ...] = (),
         nested: bool = False,
         recording: bool | None = None,
+        optimizers: dict[str, int] | None = None,
     ) -> list[GraphNode]:
         """One pass. Returns the nodes it executed; raises `Refused` where PyTorch would refuse."""
         when, self.again = self.tick(), False
@@ -316,6 +317,7 @@ class Engine:
             "loops": loops,
             "nested": nested,
             "recording": recording,
+            "optimizers": optimizers or {},
             "behind": self._behind(kind, reached, maybe),
             "number": len(self.nodes),
         }
@@ -435,6 +437,10 @@ class Engine:
         for index, p in enumerate(self.passes):
             if p.walked is not None and node.number in p.walked:
                 self.passes[index] = dataclasses.replace(p, walked=p.walked | {behind.number})
+
+    def keep_since(self, index: int) -> None:
+        """Turns that were not looked at may walk again what the passes since then have kept."""
+        self.needed.update(p.place for p in self.passes[index:] if p.retain)
 
     def unknown_pass(self, roots: Sequence[GraphNode], place: Place | None, stack: tuple[Place, ...]) -> None:
         """A pass may have run, from roots that may be these: of what it walked, if any, nothing is certain afterwards."""

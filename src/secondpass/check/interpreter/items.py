@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from ...autograd.lifecycle import reach
 from .containers import grow, is_concrete
 from .loops import alike
 from .machine import Machine
@@ -95,19 +96,36 @@ def _from_sequence(m: Machine, owner: Any, key: Any) -> Any:
         try:
             found = owner[key]
         except (IndexError, ValueError):
-            return Unknown()
+            further = _further(owner) if size is None and isinstance(key, int) and key > 0 else []
+            return further[-1] if further else Unknown()
         if isinstance(key, slice) and isinstance(owner, list):
-            if not found and owner and size is None and key.start and key.step is None:
-                further = [alike(item) for item in owner]  # further on in data there is more of its kind
-                found = further if all(item is not None for item in further) else found
+            if not found and size is None and key.start and key.step is None:
+                found = _further(owner)
             made = List(found, m.short)
             made.loose = size is None
             return made
         return found
+    if isinstance(owner, List) and owner.others and not isinstance(key, (int, slice)):
+        return one_of(owner.others)  # what is put there by turns is what is met there by turns
     if isinstance(key, Unknown) and owner and all(isinstance(v, Tensor) for v in owner):
         return Unknown(node=owner[-1].node)
     _loosen(owner)
     return Unknown(plain=all(is_concrete(v) for v in owner))
+
+
+def one_of(values: list[Any]) -> Any:
+    """The last of some values, where it can stand for them all: tensors with the same leaves behind them."""
+    last = values[-1]
+    if not (isinstance(last, Tensor) and all(isinstance(v, Tensor) and v.needs is last.needs for v in values)):
+        return Unknown()
+    behind = [{n for n in reach([v.edge])[0] if n.leaf is not None} if v.edge is not None else set() for v in values]
+    return last if all(leaves == behind[0] for leaves in behind) else Unknown(node=last.node)
+
+
+def _further(owner: Any) -> list[Any]:
+    """What data has further on than was looked at: more of its kind. What may have history is not made up."""
+    found = [alike(item) for item in owner]
+    return found if all(item is not None for item in found) else []
 
 
 def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None = None) -> None:
@@ -145,6 +163,8 @@ def set_item(m: Machine, owner: Any, key: Any, value: Any, node: ast.AST | None 
         if isinstance(key, str):
             owner[key] = value
     elif isinstance(owner, list):
+        if isinstance(owner, List):
+            owner.others = [*owner.others[-3:], value] if isinstance(key, (Unknown, Tensor)) else []
         if isinstance(key, int) and -len(owner) <= key < len(owner):
             owner[key] = value
         elif isinstance(key, slice) and key == slice(None):

@@ -23,6 +23,7 @@ NOTE [ How long a loop is walked ]
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ __all__ = [
     "Iteration",
     "alike",
     "at_least",
+    "at_least_so_many",
     "gathers",
     "is_over",
     "is_whole",
@@ -55,6 +57,7 @@ CHEAP = 40
 COSTLY = 2_500
 COSTLIEST = 15_000
 """Steps of reading after which a loop is cut short whose going on would tell something."""
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _FILLED = 8
 """The largest number of elements up to which a list is seen to be filled turn by turn."""
 MODULUS = 16
@@ -123,6 +126,7 @@ def _endless(make: Any) -> Iterator[Any]:
 def _continued(box: List) -> Iterator[Any]:
     """The elements of a loose list, then others of their kind: data goes on, what has history is not made up."""
     item: Any = None
+    yield from box.others[-1:]
     for item in box:
         yield item
     while (item := alike(item)) is not None:
@@ -202,7 +206,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
     items = iterate(m, value)
     exact = items.length is not None and items.length <= _most(value, counted)
     loop, frame = Loop(first, lazy), m.frames[-1]
-    loop.began, loop.passes = m.steps, len(m.engine.passes)
+    loop.began, loop.passes, cuts = m.steps, len(m.engine.passes), m.cuts
     loop.whole = exact
     loop.length = items.length
     loop.listed = not isinstance(value, range)
@@ -230,6 +234,8 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):
                     m.cuts += 1  # there may be more in it than was seen to be put there
+                if loop.turn < loop.want and not is_whole(m, value, items, cuts):
+                    m.engine.keep_since(loop.passes)
                 return
             loop.index += 1
             m.turn(loop, counted)
@@ -259,6 +265,17 @@ def so_far(m: Machine, size: Any, limit: Any) -> Any:
         return size
     lengthen(m, limit, _FILLED)
     return len(box)
+
+
+def at_least_so_many(op: ast.cmpop, left: Any, right: Any) -> tuple[Any, Any]:
+    """Both sides of a comparison, with the number of known elements in place of the length of a list which has grown in loops that
+    were cut short, where that decides: it has no fewer."""
+    for size, limit, more in ((left, right, (ast.GtE, ast.Lt)), (right, left, (ast.LtE, ast.Gt))):
+        box = size.counts if isinstance(size, Unknown) else None
+        if box is not None and type(limit) is int and type(op) in _ORDERS:
+            if len(box) > limit or (len(box) == limit and isinstance(op, more)):
+                return (len(box), right) if size is left else (left, len(box))
+    return left, right
 
 
 def touched(m: Machine, leaf: Leaf) -> None:

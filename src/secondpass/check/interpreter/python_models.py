@@ -8,7 +8,7 @@ from typing import Any
 
 from . import argparse_model, processes  # noqa: F401 - register
 from .attributes import get_attribute
-from .containers import is_concrete
+from .containers import is_concrete, method
 from .contexts import Switch, enter, leave
 from .copies import copied
 from .items import get_item
@@ -230,6 +230,40 @@ def _sample(m: Machine, args: Args, kwargs: Words) -> Any:
     made = List(box[:count] if isinstance(count, int) else box, m.short)
     made.loose = True
     return made
+
+
+@function("heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right")
+def _push(m: Machine, args: Args, kwargs: Words) -> Any:
+    """Puts something into a list that is kept in order."""
+    return method(m, args[0], "append").act(m, args[1:2], {}) if isinstance(args[0], List) else Unknown()
+
+
+@function("heapq.heappop")
+def _pop(m: Machine, args: Args, kwargs: Words) -> Any:
+    return method(m, args[0], "pop").act(m, [0], {}) if isinstance(args[0], List) else Unknown()
+
+
+_FULL = 8
+"""Known elements of a heap whose size cannot be told, above which one is let go for each that comes."""
+
+
+def _pushed_out(m: Machine, args: Args, kwargs: Words) -> Any:
+    """Puts something into a heap that is full, and takes the smallest out: some stay for good, others do not."""
+    _push(m, args, kwargs)
+    box = args[0]
+    if not isinstance(box, List):
+        return Unknown()
+    box.forgets = True
+    return box.pop(len(box) // 2) if len(box) > _FULL or not box.loose else box[0]
+
+
+for _name in ("heappushpop", "heapreplace"):
+    FUNCTIONS[f"heapq.{_name}"] = _pushed_out
+
+
+@function("heapq.nlargest", "heapq.nsmallest")
+def _first(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _sample(m, [args[1], args[0]], {}) if len(args) > 1 else Unknown()
 
 
 @function("random.choice")

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...causes import find
 from ...record import Finding
+from ..files.project import SHOWING
 from .machine import Loop, Machine
 from .skipped_turns import Compared, open_loops
 from .values import Unknown
@@ -103,7 +104,8 @@ def _concerns(m: Machine, finding: Finding, branch: list[ast.stmt]) -> bool:
     if finding.code == "SP406" and finding.facts.get("gone"):
         return _gives_parameters(m, branch)
     if finding.code == "SP406":
-        return bool(calls) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
+        acts = calls - SHOWING or "append" in calls
+        return bool(acts) or any(isinstance(n, (ast.Assign, ast.AugAssign)) for s in branch for n in ast.walk(s))
     known = find(finding.cause)
     return known is not None and bool(calls.intersection(known.untrue_after))
 

@@ -38,9 +38,9 @@ __all__ = [
 
 
 class List(list):  # type: ignore[type-arg]
-    """A list that remembers where tensors were put into it."""
+    """A list that remembers where tensors were put into it; `others` is what took the place of some, nobody knows of which."""
 
-    __slots__ = ("_loose", "depth", "forgets", "grew_in", "kind", "limit", "of", "place", "serial")
+    __slots__ = ("_loose", "depth", "forgets", "grew_in", "kind", "limit", "of", "others", "place", "serial")
 
     def __init__(self, items: Any = (), depth: int = 0) -> None:
         super().__init__(items)
@@ -51,6 +51,7 @@ class List(list):  # type: ignore[type-arg]
         self.of: tuple[Any, ...] = ()
         """The modules whose parameters it has, where they may have more than can be told."""
         self.depth = depth
+        self.others: list[Any] = []
         self.place: Any = None
         self.limit: int | None = None
         self.forgets = False

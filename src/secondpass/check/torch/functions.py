@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...autograd.ops.only_read import CREATION
 from ..interpreter.attributes import get_attribute
+from ..interpreter.containers import is_concrete
 from ..interpreter.contexts import Lasting, Switch
 from ..interpreter.library import function, models
 from ..interpreter.machine import Machine
@@ -170,10 +172,23 @@ def _is_tensor(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def _checkpoint(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
     words = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
-    before = len(m.engine.nodes)
-    made = m.call(args[0], args[1:], words)
-    given = [a for a in args[1:] if isinstance(a, Tensor) and a.needs]
-    if m.grad and kwargs.get("use_reentrant") is True and given and isinstance(made, Tensor):
+    before, cuts, grad = len(m.engine.nodes), len(m.engine.cuts), m.grad
+    given = [a for a in args[1:] if not isinstance(a, Tensor) or a.needs is not False]
+    reentrant = kwargs.get("use_reentrant") is True
+    given = [a for a in given if not is_concrete(a)]
+    if reentrant and not given:
+        m.grad = False  # what it gives has a history only where one of its arguments has
+    try:
+        made = m.call(args[0], args[1:], words)
+    finally:
+        m.grad = grad
+    if m.grad and reentrant and not given and len(m.engine.cuts) > cuts:
+        inside = [replace(c, kind="checkpoint", place=m.place()) for c in m.engine.cuts[cuts:]]
+        m.engine.cuts[cuts:] = inside
+        if isinstance(made, Tensor):
+            made.lost = inside[-1]
+    given = [a for a in given if isinstance(a, Tensor) and a.needs]
+    if m.grad and reentrant and given and isinstance(made, Tensor):
         m.engine.enclose(made, given, before)
     return made
 

@@ -28,6 +28,8 @@ class _Look:
         self.when = m.engine.clock
         self.seen: set[int] = set()
         self.found: list[Binding] = []
+        self.optimizers: dict[str, int] = {}
+        """Their identities, by the paths that lead to them."""
 
     def names(self, names: dict[str, Any], scope: str, function: str) -> None:
         # Most names are those of functions, classes and plain values: this is the hottest loop of a reading.
@@ -40,12 +42,13 @@ class _Look:
             if value.node is not None and (_gave(value) if isinstance(value, Unknown) else value.needs is not False):
                 self.found.append(Binding(self.when, path, value.node.number, value.node.freed, function))
             return
+        if isinstance(value, Object) and "leaves" in value.hidden:
+            self.optimizers[path.name] = id(value)
+            return
         if depth > DEEPEST or not isinstance(value, (list, tuple, dict, Object)) or id(value) in self.seen:
             return
         self.seen.add(id(value))
         if isinstance(value, Object):
-            if "leaves" in value.hidden:
-                return
             if self.modules and value.cls.derives("torch.nn.Module"):
                 for label, tensor in parameters(value).items():
                     if tensor.leaf is not None:
@@ -66,7 +69,7 @@ class _Look:
                 break
             slot = f'"{key}"' if isinstance(key, str) else repr(key)
             self.value(item, path.then("item", slot, _type(item)), function, depth + 1)
-        if isinstance(value, Dict):
+        if isinstance(value, (Dict, List)):
             for item in value.others:
                 self.value(item, path.then("item", "...", _type(item)), function, depth + 1)
 
@@ -129,8 +132,9 @@ def _items(box: Any, depth: int) -> Iterator[Any]:
             yield from _items(item, depth + 1)
 
 
-def look(m: Machine, modules: bool = False) -> None:
-    """Notes what the names of all frames hold, at the beginning of the next event."""
+def look(m: Machine, modules: bool = False) -> dict[str, int]:
+    """Notes what the names of all frames hold, at the beginning of the next event; returns the optimizers that they lead to, as
+    their places among all of them."""
     view = _Look(m, modules)
     if modules:
         m.engine.held.clear()
@@ -150,3 +154,5 @@ def look(m: Machine, modules: bool = False) -> None:
             view.names(module.globals, "global", "<module>")
     unique = {(b.path, b.number): b for b in reversed(view.found)}
     m.engine.bindings.extend(reversed(list(unique.values())))
+    places = {identity: place for place, identity in enumerate(m.engine.owners)}
+    return {name: places[identity] for name, identity in view.optimizers.items() if identity in places}

@@ -293,6 +293,37 @@ def is_method(name: str) -> bool:
     return known or row(name) is not None or composed(name) is not None
 
 
+def _arguments(function: Function) -> list[str]:
+    return [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+
+
+def _told(cls: Class, forward: Function) -> set[str] | None:
+    """What a function of the program's own saves whichever way it goes, and looks at in its backward: the names of arguments,
+    and that of what it returns. None where that depends."""
+    body, arguments = forward.node.body, _arguments(forward)
+    backward = cls.find("backward")
+    if not isinstance(body, list) or not arguments or backward is None or not isinstance(backward[0], Function):
+        return None
+    after: Any = backward[0].node.body
+    looks = [n for s in after if isinstance(s, (ast.Assign, ast.Expr, ast.Return)) for n in ast.walk(s)]
+    if not any(isinstance(n, ast.Attribute) and n.attr == "saved_tensors" for n in looks):
+        return None
+    nodes = list(ast.walk(forward.node))
+    saving = f"{arguments[0]}.save_for_backward"
+    calls = [n for n in nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == saving]
+    if len(calls) != 1 or calls[0] not in [s.value for s in body if isinstance(s, ast.Expr)]:
+        return None
+    stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    saved = {a.id for a in calls[0].args if isinstance(a, ast.Name)}
+    return {n for n in saved if stored.count(n) == (n not in arguments)}
+
+
+def _returned(forward: Function) -> str:
+    """The one name that a function returns, if it is one."""
+    returns = [n.value for n in ast.walk(forward.node) if isinstance(n, ast.Return)]
+    return returns[0].id if len(returns) == 1 and isinstance(returns[0], ast.Name) else ""
+
+
 def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`MyFunction.apply(...)`: one node that saves what its forward hands to `save_for_backward`."""
     flat: list[Any] = []
@@ -305,12 +336,15 @@ def custom_function(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, A
         return Tensor(False)
     node = m.engine.node(f"{cls.name}Backward", certain, maybe, m.place(), m.stack())
     node.loops = m.loops()
-    text = ast.dump(found[0].node)
-    if "save_for_backward" in text:
+    made = Tensor(needs, node)
+    told = _told(cls, found[0])
+    if told is not None:
+        given = {_returned(found[0]): made, **dict(zip(_arguments(found[0])[1:], args, strict=False)), **kwargs}
+        node.save(("saved_tensors",), [("saved_tensors", t) for n in told if isinstance(t := given.get(n), Tensor)])
+    elif "save_for_backward" in ast.dump(found[0].node):
         # Which of its inputs it saves is for its code to say: any of them, perhaps.
         node.save(("saved_tensors",), [("saved_tensors", t) for t in flat if isinstance(t, Tensor)])
         node.unsure = frozenset({"saved_tensors"})
-    made = Tensor(needs, node)
     returned = [n for n in ast.walk(found[0].node) if isinstance(n, ast.Return)]
     if returned and all(isinstance(r.value, ast.Tuple) for r in returned):
         return tuple(Tensor(needs, node) for _ in returned[0].value.elts)  # type: ignore[union-attr]

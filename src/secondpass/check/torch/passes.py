@@ -134,7 +134,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
     m.visit()
     if kind == "backward" and m.grad is not False:
         m.establish(roots)
-    look(m)
+    optimizers = look(m)
     m.engine.explain(roots, m.grad)
     goals = None if inputs is None else [t for t in inputs if isinstance(t, Tensor)]
     walked = m.engine.run(
@@ -148,6 +148,7 @@ def _run(m: Machine, roots: list[Tensor], words: dict[str, Any], kind: str, inpu
         iteration=m.iteration(),
         loops=m.loops(),
         recording=m.grad,
+        optimizers=optimizers,
     )
     m.trained = len(m.ran)
     if m.engine.again:

@@ -106,6 +106,7 @@ def explain(meeting: Meeting) -> Finding:
     moves, adds = _moves(meeting), _adds(meeting)
     asks = not meeting.same_site and meeting.freed is not None and "grad" in (meeting.freed.kind, meeting.used.kind)
     products = _products(meeting)
+    callers = not meeting.same_site and meeting.freed is not None and meeting.freed.place == meeting.used.place
     again = remedy(
         "recompute",
         f"compute {shown} again before {'every' if looping or moves else 'the second'} backward",
@@ -161,6 +162,14 @@ def explain(meeting: Meeting) -> Finding:
             place=meeting.used.place,
         )
         remedies = [early, again]
+    elif callers:
+        # One statement, to which the program came by two ways: both mean to make this pass.
+        one = replace(
+            once,
+            title=f"let one of the two callers make the pass{_ways(meeting)}",
+            why="Both send the same loss through, and what the second one would add is counted already.",
+        )
+        remedies = [one, again]
     elif looping or moves:
         message = (
             f"{shown} is sent through backward again, but no forward pass has computed it anew since the last time."
@@ -204,11 +213,20 @@ def explain(meeting: Meeting) -> Finding:
         adds=adds,
         asks=asks,
         products=products,
+        callers=callers,
         shares=shares,
         in_turn=bool(meeting.next_player),
         closure=any(meeting.used.when in s.passes for s in meeting.trace.steps),
         entered=_entered(meeting),
     )
+
+
+def _ways(meeting: Meeting) -> str:
+    """Where the ways by which two passes came to one statement part."""
+    assert meeting.freed is not None
+    pairs = list(zip(meeting.freed.stack, meeting.used.stack, strict=False))
+    parts = next(((a, b) for a, b in pairs if a != b), ())
+    return f" ({' and '.join(f'{p.file}:{p.line}' for p in parts)})" if parts else ""
 
 
 def _products(meeting: Meeting) -> bool:

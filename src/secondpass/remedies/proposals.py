@@ -46,8 +46,8 @@ def attach(finding: Finding, root: Path | None = None, sources: dict[str, str] |
 def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
     """Every repair that could be right, best first, each with edits; no two with the same result."""
     project.open(finding)
-    if finding.facts.get("in_turn"):
-        return ()  # one pass for all the optimizers: how their turns are then to be written is the author's to say
+    if finding.facts.get("in_turn") or finding.facts.get("callers"):
+        return ()  # one pass for all the optimizers, or by one of two callers: which is meant is the author's to say
     asked = list(finding.remedies)
     kinds = [r.kind for r in asked]
     place = finding.failed

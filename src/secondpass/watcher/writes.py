@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..record import Executed, Place, Write
+from ..record import Place, Write
 from ..source import base_of, effects, parsed
 from ..torchgraph import is_leaf, storage
 from .executed import executed
@@ -46,8 +46,12 @@ def find_writes(graph: Graph, *, whole: bool) -> tuple[list[Write], int | None, 
         return [Write(note.when, leaf_name or (names[0] if names else ""), leaf, None, "")], leaf, names
     ran = executed(log, watcher.files, start, note.position, log.marks[-1] >> 24)
     candidates: list[tuple[Place, str, str]] = []
+    # Statements that were under way write at their end: `x[:, t] = f(x[:, t])`, where `f` has saved what it was given.
+    for statement, _ in log.stack(start)[1:]:
+        under = Place(watcher.files.show(statement.file), statement.line, statement.function)
+        candidates += [(under, target, how) for target, how in _writes(under, watcher.files)]
     for k, one in enumerate(ran):
-        found = _writes(one, watcher.files)
+        found = _writes(one.place, watcher.files)
         for target, how in found:
             # A write that is itself the failing node saved what it made: only what comes after it counts. Any other write
             # of a statement stands at its end, behind what the statement had saved on the way.
@@ -80,10 +84,10 @@ def _moved(step: StepNote, leaf: int) -> bool:
     return leaf in step.moved if leaf in (step.used or {}) else bool(step.moved) or not step.used
 
 
-def _writes(one: Executed, files: Files) -> list[tuple[str, str]]:
+def _writes(place: Place, files: Files) -> list[tuple[str, str]]:
     """The in-place changes that a statement makes in so many words: (what is changed, how)."""
-    source = parsed(files.text(one.place.file))
-    stmt = source.statement(one.place.line) if source is not None else None
+    source = parsed(files.text(place.file))
+    stmt = source.statement(place.line) if source is not None else None
     found = effects(stmt, "write") if stmt is not None else ()
     return [(base_of(e.target), e.how) for e in found if e.target is not None]
 

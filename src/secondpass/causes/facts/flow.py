@@ -39,10 +39,10 @@ def name_of(trace: Trace, first: Pass) -> str:
     for depth, place in enumerate(first.stack):
         source = source_of(trace, place)
         stmt = source.statement(place.line) if source is not None else None
-        if stmt is None:
+        if source is None or stmt is None:
             break
         if isinstance(stmt, ast.Return) and stmt.value is not None:
-            marks = _returned(stmt.value, _calls_of(stmt, first.stack[depth - 1].function if depth else "grad"))
+            marks = _returned(stmt.value, _calls_of(source, stmt, first.stack[depth - 1].function if depth else "grad"))
             continue
         names = [ast.unparse(t) for t in assigned(stmt)]
         received = _received(stmt, marks)
@@ -71,7 +71,7 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
             if not tainted:
                 return False
         if depth == 0 or any(t.startswith(_RETURNED) for t in tainted):
-            inner = _calls_of(stmt, first.stack[depth - 1].function if depth else "grad") if pure else set()
+            inner = _calls_of(source, stmt, first.stack[depth - 1].function if depth else "grad") if pure else set()
             if depth and inner and _leaves_arithmetic(source, root_of(stmt) or stmt, inner, losses):
                 return False
             if isinstance(stmt, ast.Return):
@@ -92,10 +92,33 @@ def _losses(trace: Trace, later: Pass) -> set[str]:
     return {b.name for b in trace.bindings if b.when == later.when and b.single and b.number in walked}
 
 
-def _calls_of(stmt: ast.stmt, function: str) -> set[str]:
-    """The calls of a function, as they are written in a statement."""
-    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
-    return {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == function.rpartition(".")[2]}
+def _calls_of(source: Source, stmt: ast.stmt, function: str) -> set[str]:
+    """The calls of a function, as they are written in a statement. Objects are called without a name of the function: by what
+    was made of their class."""
+    calls = [n for n in ast.walk(stmt) if isinstance(n, ast.Call)]
+    owner, _, name = function.rpartition(".")
+    named = {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == name}
+    if named or name not in ("__call__", "forward"):
+        return named
+    return {ast.unparse(c) for c in calls if _is_made_of(source, c.func, owner.rpartition(".")[2])}
+
+
+def _is_made_of(source: Source, function: ast.expr, kind: str) -> bool:
+    """Whether a name is given an object of a class."""
+    text = ast.unparse(function)
+    for stmt in source.writes(text):
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+            target, value = stmt.targets[0], stmt.value
+            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]  # type: ignore[attr-defined]
+            for one, made in pairs:
+                if (
+                    ast.unparse(one) == text
+                    and isinstance(made, ast.Call)
+                    and ast.unparse(made.func).rpartition(".")[2] == kind
+                ):
+                    return True
+    return False
 
 
 def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: set[str]) -> set[str]:

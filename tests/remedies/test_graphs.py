@@ -25,7 +25,7 @@ def a_pass(whole: Graph, fresh: Graph | None = None, **more: Any) -> dict[str, A
     new = whole if fresh is None else fresh
     behind = [(int(player), 0) for player in whole]
     old = {p: {n: c - new.get(p, {}).get(n, 0) for n, c in ops.items()} for p, ops in whole.items()}
-    return {"what": "pass", "behind": behind, "whole": whole, "fresh": new, "pure": new, "old": old} | more
+    return {"what": "pass", "behind": behind, "whole": whole, "fresh": new, "pure": new, "turn": new, "old": old} | more
 
 
 def a_step(optimizer: int) -> dict[str, Any]:
@@ -53,6 +53,14 @@ def test_an_operation_of_this_turn_is_gone() -> None:
         lost("carried-state", "detach", before, bad)
         == "pass 2 would lose 1 operation that lead to what is trained (Mm)"
     )
+
+
+def test_what_is_older_than_the_step_goes_with_a_state_and_with_nothing_else() -> None:
+    late = a_pass({"0": {"Mm": 4, "Add": 2}}, ONE, turn=LESS)
+    before = a_run(a_pass(ONE), a_step(0), late, outcome="failed")
+    after = a_run(a_pass(ONE), a_step(0), a_pass(LESS), a_step(0))
+    assert lost("carried-state", "detach", before, after) == ""
+    assert lost("crossed-networks", "detach", before, after) != ""
 
 
 def test_one_of_two_players_may_be_cut_off_and_not_the_one_that_steps() -> None:

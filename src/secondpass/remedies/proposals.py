@@ -21,7 +21,7 @@ from .rewrite.cached import uncached
 __all__ = ["attach", "candidates"]
 
 _FORMS = 4
-_CUTTING = {"detach"}
+_CUTTING = {"detach", "item"}
 """Kinds that end history."""
 
 

@@ -198,6 +198,7 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
     a pass under a condition (every k-th turn): starts again behind the pass.
     """
     yield from _restarted_elsewhere(finding, name, project)
+    yield from _restarted_by_method(finding, name, project)
     name = name if '["' in name else base_of(name)
     for source, scope in project.scopes(finding.failed, finding.freed, finding.built):
         site = next(iter(project.sites(source, scope, finding.failed)), None) if finding.failed else None
@@ -286,6 +287,34 @@ def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Itera
                 patch.insert_after(source, _last_update(source, site), [f"{name} = {start}"])
                 yield patch, f"Start `{name}` anew behind the pass"
                 return
+
+
+def _restarted_by_method(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
+    """What starts it is a method that is called before the loop: it is called in every turn."""
+    attribute = name.rpartition(".")[2].partition("[")[0]
+    begins = {
+        f.name.value
+        for s in project.sources
+        for f in s.functions
+        if f.name.value != "__init__"
+        for line in simple(s.body(f))
+        if any(w.rpartition(".")[2] == attribute and "." in w and _starts(s, line, w) for w in written(line))
+    }
+    place = finding.failed
+    for source, scope in project.scopes(place) if begins and place else ():
+        for site in (project.sites(source, scope, place) if place else [])[-1:]:
+            for one in simple(source.body(scope)):
+                small = one.body[0] if isinstance(one, cst.SimpleStatementLine) and len(one.body) == 1 else None
+                call = small.value if isinstance(small, cst.Expr) else None
+                called = dotted(call.func) if isinstance(call, cst.Call) else None
+                turn = next((lp for lp in source.loops(site) if not source.inside(one, lp)), None)
+                if called is None or called.rpartition(".")[2] not in begins or turn is None:
+                    continue
+                if source.order(one) < source.order(turn):
+                    patch = Patch()
+                    patch.insert_before(source, source.body(turn)[0], [source.code(small or one)])
+                    patch.delete(source, one)
+                    yield patch, f"Call `{called}` in every turn"
 
 
 def _starts(source: Source, statement: cst.BaseStatement, name: str) -> bool:

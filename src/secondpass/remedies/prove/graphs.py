@@ -98,7 +98,13 @@ def missing(finding: Finding, remedy: Remedy, before: Run, after: Run, failed: b
     graphs = "" if remedy.kind == "clone" else "fresh"  # a copy has operations of its own
     if not failed:
         passes = then[:last].count("pass")
-        return _at_passes(before, after, graphs, leaves=True, end=passes) if remedy.kind in KEEPS_EVENTS else ""
+        # Where an error was caught, the program stepped with what there was: for whom its pass was to be is not known.
+        every = finding.cause == "swallowed-error"
+        return (
+            _at_passes(before, after, graphs, leaves=True, end=passes, every=every)
+            if remedy.kind in KEEPS_EVENTS
+            else ""
+        )
     idle = {str(o) for line in _passes(before) for o, _ in line.get("behind", ())} - set(now)
     idle -= {str(o) for line in after.lines if line["what"] == "step" for o in line.get("within", ())}
     if remedy.kind not in KEEPS_EVENTS and idle and after.outcome == "ended":
@@ -177,9 +183,16 @@ def _readable(*lines: Line) -> bool:
 
 
 def _at_passes(
-    before: Run, after: Run, kind: str, *, leaves: bool = False, first: int = 0, end: int | None = None
+    before: Run,
+    after: Run,
+    kind: str,
+    *,
+    leaves: bool = False,
+    first: int = 0,
+    end: int | None = None,
+    every: bool = False,
 ) -> str:
-    """Rule 2, for the passes up to the failing one."""
+    """Rule 2, for the passes up to the failing one; `every`: for each of the optimizers that step next."""
     players = _players(after)
     for k, (then, now) in enumerate(zip(_passes(before)[:end], _passes(after), strict=False)):
         if not _readable(then, now) or k >= len(players) or k < first:
@@ -189,7 +202,7 @@ def _at_passes(
         left = {p: _leaves(then, p) - _leaves(now, p) if leaves else set() for p in asked}
         kept = [p for p in asked if not lost[p] and not left[p] and now["whole"].get(p)]
         for player in asked:
-            if kept and not now["whole"].get(player):
+            if kept and not every and not now["whole"].get(player):
                 continue  # the other player's
             if lost[player]:
                 return _told(lost[player], k + 1)

@@ -146,6 +146,11 @@ def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseE
         holder = one.path.holder
         if holder is None or (finding.facts.get("sampled") and str(holder) != finding.facts["sampled"]):
             continue
+        # Of containers in containers, things are put into the innermost.
+        steps = enumerate(one.path.ways)
+        inner = [k for k, way in steps if way.kind == "item" and one.path.type_at(k) not in ("tuple", *_RECORDS)]
+        if inner:
+            holder = Path(one.path.root, one.path.scope, one.path.ways[: inner[-1]], one.path.type)
         single = len(one.path.ways) == len(holder.ways) + 1
         for source in project.sources:
             for node in walk(source.module):

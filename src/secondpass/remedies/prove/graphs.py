@@ -248,7 +248,7 @@ def _made_again(finding: Finding, before: Run, after: Run) -> str:
             return _told(lost, k + 1)
         whole, old = (Counter(then[kind].get(player, {})) for kind in ("whole", "old"))
         more = Counter(now["whole"].get(player, {})) - whole
-        if more and then.get("digest") != now.get("digest") and not any(_times(old, n) == more for n in (1, 2, 3)):
+        if more and then.get("digest") != now.get("digest") and not _is_multiple(more, old):
             return "the forward that is run again is not the one that was there"
     return ""
 
@@ -309,8 +309,10 @@ def _reached(line: Line) -> set[str]:
     return {str(o) for o, _ in line.get("behind", ())}
 
 
-def _times(counts: Counter[str], n: int) -> Counter[str]:
-    return Counter({name: n * count for name, count in counts.items()})
+def _is_multiple(more: Counter[str], counts: Counter[str]) -> bool:
+    """Whether all of something is there so many times more: what was kept is computed wherever it is asked for."""
+    times = {more[name] / count for name, count in counts.items() if count}
+    return more.keys() == (+counts).keys() and len(times) == 1 and times.pop().is_integer()
 
 
 def _in_window(before: Run, after: Run, left_out: set[str]) -> str:

@@ -721,3 +721,93 @@ def test_functions_over_many_are_called(tmp_path: Path, made: str, found: list[s
     loss.backward()
     """
     assert codes(tmp_path, body) == found
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("itertools.accumulate(map(loss, xs))", True),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: 0.9 * old + 0.1 * new)", True),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: 0.9 * old.detach() + 0.1 * new)", False),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: new, initial=loss(xs[0]))", False),
+    ],
+)
+def test_what_accumulates_goes_on_with_its_own_result(tmp_path: Path, made: str, found: bool) -> None:
+    body = f"""
+    import itertools
+    xs = torch.randn(9, 2, 3)
+    def loss(x):
+        return net(x).pow(2).mean()
+    for total in {made}:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+    """
+    assert bool(codes(tmp_path, body)) == found
+
+
+FIELDS = """
+    import dataclasses
+    @dataclasses.dataclass
+    class State:
+        deep: torch.Tensor
+        flat: torch.Tensor
+        def through(self, act):
+            return State(*(act(getattr(self, f.name)) for f in dataclasses.fields(self)))
+    state = State(torch.zeros(1, 3), torch.zeros(1, 3))
+    for x in torch.randn(9, 1, 3):
+        {before}
+        state = dataclasses.replace(state, deep=torch.tanh(net(x) + state.deep))
+        opt.zero_grad()
+        (state.deep + state.flat).pow(2).sum().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("state = state.through(lambda t: t * 0.9)", ["SP103"]),
+        ("state = state.through(lambda t: t.detach())", []),
+        ("state = State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(State)})", ["SP103"]),
+        ("state = State(**{n: v.detach() for n, v in vars(state).items()})", []),
+    ],
+)
+def test_the_fields_of_a_data_class_are_known(tmp_path: Path, before: str, found: list[str]) -> None:
+    assert codes(tmp_path, FIELDS.replace("{before}", before)) == found
+
+
+def test_what_a_data_class_gives_as_a_dict_are_copies(tmp_path: Path) -> None:
+    body = """
+    import dataclasses
+    @dataclasses.dataclass
+    class State:
+        h: torch.Tensor
+    state = State(torch.zeros(1, 3))
+    for x in torch.randn(9, 1, 3):
+        state = State({taken})
+        state = State(torch.tanh(net(x) + state.h))
+        opt.zero_grad()
+        state.h.pow(2).sum().backward()
+        opt.step()
+        state.h = state.h.detach()
+    """
+    for taken in ("**dataclasses.asdict(state)", "*dataclasses.astuple(state)"):
+        assert codes(tmp_path, body.replace("{taken}", taken)) == []
+
+
+@pytest.mark.parametrize(("put", "found"), [("h", ["SP107"]), ("h.detach()", [])])
+def test_a_generator_of_random_numbers_draws_as_the_module_does(tmp_path: Path, put: str, found: list[str]) -> None:
+    body = f"""
+    import random
+    draw, shelf = random.Random(3), []
+    for x in torch.randn(30, 1, 3):
+        h = torch.tanh(net(x))
+        old = draw.sample(shelf, min(4, len(shelf)))
+        loss = torch.cat([h, *old]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        shelf.append({put})
+    """
+    assert codes(tmp_path, body) == found

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from .containers import is_concrete
 from .library import function
 from .loops import is_whole, iterate, step
 from .machine import Machine, Raised
-from .operators import offset
+from .operators import binary, offset
 from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, identity, length
 
@@ -218,6 +219,26 @@ def _starmap(m: Machine, args: Args, kwargs: Words) -> Any:
             yield m.call(act, list(item) if isinstance(item, (tuple, list)) else [Unknown()], {})
 
     return Stream(make, _length(m, source), generator=True)
+
+
+@function("itertools.accumulate")
+def _accumulate(m: Machine, args: Args, kwargs: Words) -> Any:
+    source, act = args[0], args[1] if len(args) > 1 else kwargs.get("func")
+    first = kwargs.get("initial")
+    size = _length(m, source)
+
+    def make() -> Iterator[Any]:
+        total = first
+        if first is not None:
+            yield first
+        for number, item in enumerate(iterate(m, source)):
+            if number == 0 and first is None:
+                total = item
+            else:
+                total = binary(m, ast.Add(), total, item) if act is None else m.call(act, [total, item], {})
+            yield total
+
+    return Stream(make, None if size is None else size + (first is not None), generator=True)
 
 
 @function("builtins.filter")

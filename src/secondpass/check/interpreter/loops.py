@@ -230,6 +230,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
                 loop.last = left_out is None
                 loop.index += left_out or 0
             loop.count = 0  # what is made to get the next item belongs to no turn
+            frame.line = first
             item = next(source, loop)
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):

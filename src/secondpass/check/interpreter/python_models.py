@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 from . import argparse_model, processes  # noqa: F401 - register
@@ -272,6 +273,18 @@ def _choice(m: Machine, args: Args, kwargs: Words) -> Any:
     return box[0] if isinstance(box, List) and box and not is_concrete(box) else Unknown(plain=is_concrete(box))
 
 
+def _drawn(name: str) -> Any:
+    """A method of a generator of one's own: what the function of that name does with the common one."""
+    return lambda m, args, kwargs: m.call_external(External(f"random.{name}"), args[1:], kwargs)
+
+
+models(
+    "random.Random",
+    __init__=lambda m, args, kwargs: None,
+    **{name: _drawn(name) for name in dir(random.Random) if not name.startswith("_")},
+)
+
+
 @function("functools.partial")
 def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
     act, first = args[0], list(args[1:])
@@ -356,15 +369,52 @@ def _expected(m: Machine, args: Args, kwargs: Words) -> Switch:
     return Switch(None, ("expected",))
 
 
+def _names(cls: Class) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n for c in reversed(cls.order) for n, _ in c.fields or ()))
+
+
 def _fields(owner: Object) -> Dict:
-    names = [n for cls in reversed(owner.cls.order) for n, _ in cls.fields or ()]
-    return Dict({n: owner.attrs.get(n, Unknown()) for n in names})
+    return Dict({n: owner.attrs.get(n, Unknown()) for n in _names(owner.cls)})
 
 
+@function("dataclasses.replace", "copy.replace")
 def _replaced(m: Machine, args: Args, kwargs: Words) -> Object:
     made = Object(args[0].cls)
     made.attrs = {**args[0].attrs, **kwargs}
     return made
+
+
+_FIELD = models("dataclasses.Field")
+
+
+@function("dataclasses.fields")
+def _fields_of(m: Machine, args: Args, kwargs: Words) -> Any:
+    """What describes the fields, of which the names are known."""
+    cls = args[0] if isinstance(args[0], Class) else args[0].cls
+    made = [Object(_FIELD) for _ in _names(cls)]
+    for field, name in zip(made, _names(cls), strict=True):
+        field.attrs.update(name=name, **{n: Unknown(plain=True) for n in ("type", "default", "metadata", "init")})
+    return tuple(made) if made and not cls.unknown else Unknown(plain=True)
+
+
+def _in_full(m: Machine, value: Any, how: type[Dict] | type[tuple[Any, ...]]) -> Any:
+    """`asdict` and `astuple` go down into fields and containers, and copy everything else."""
+    if isinstance(value, Object) and value.cls.fields is not None and not value.cls.derives("typing.NamedTuple"):
+        parts = {n: _in_full(m, v, how) for n, v in _fields(value).items()}
+        return Dict(parts, m.short) if how is Dict else tuple(parts.values())
+    if type(value) is tuple:
+        return tuple(_in_full(m, v, how) for v in value)
+    return copied(m, value, {})
+
+
+@function("dataclasses.asdict")
+def _as_dict(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _in_full(m, args[0], Dict)
+
+
+@function("dataclasses.astuple")
+def _as_tuple(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _in_full(m, args[0], tuple)
 
 
 _NAMED = models(

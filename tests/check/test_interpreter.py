@@ -811,3 +811,43 @@ def test_a_generator_of_random_numbers_draws_as_the_module_does(tmp_path: Path, 
         shelf.append({put})
     """
     assert codes(tmp_path, body) == found
+
+
+EVENTS = """
+    import collections
+    import enum
+    class Event(enum.{kind}):
+        BEFORE = {first}
+        AFTER = {second}
+    acts = collections.defaultdict(list)
+    acts[Event.BEFORE].append(lambda loss: {before})
+    acts[Event.AFTER].append(lambda loss: {after})
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        for act in acts[Event.BEFORE]:
+            act(loss)
+        for act in acts[Event({second})] if {by_value} else acts[Event["AFTER"]]:
+            act(loss)
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize("by_value", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [("Enum", "enum.auto()", "2"), ("Enum", "'b'", "'a'"), ("IntEnum", "enum.auto()", "2"), ("StrEnum", "'b'", "'a'")],
+)
+def test_the_members_of_an_enumeration_are_apart(
+    tmp_path: Path, kind: str, first: str, second: str, by_value: bool
+) -> None:
+    def found(before: str, after: str) -> list[str]:
+        made = EVENTS.format(kind=kind, first=first, second=second, by_value=by_value, before=before, after=after)
+        return codes(tmp_path, made)
+
+    assert found("loss.backward()", "loss.item()") == []
+    assert found("loss.backward()", "loss.backward()") == ["SP101"]
+    assert found("loss.backward()", "loss.backward() if Event.BEFORE is Event.AFTER else None") == []
+    assert found("loss.backward()", "loss.backward() if [e.name for e in Event] == ['BEFORE', 'AFTER'] else None") == [
+        "SP101"
+    ]

@@ -7,6 +7,7 @@ import ast
 from typing import Any
 
 from .contexts import Switch
+from .enums import make_members
 from .library import library_class
 from .machine import Frame, Machine, Scope
 from .names import bind
@@ -66,6 +67,7 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
 def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     """`class`: executes the body and collects what it defines."""
     bases: list[Any] = []
+    plain: list[str] = []
     for base in node.bases:
         if isinstance(base, ast.Starred):
             continue
@@ -75,6 +77,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         if isinstance(value, External) and value.name in _HARMLESS:
             continue
         bases.append(value)
+    if any(isinstance(b, Class) and b.derives("enum.Enum") for b in bases):
+        plain = [b.name for b in bases if isinstance(b, External)]
+        bases = [b for b in bases if not (isinstance(b, External) and b.name.startswith("builtins."))]
     made = Class(node.name, bases, scope.module)
     made.node = node
     inner = Scope({}, scope if scope.vars is not scope.module.globals else None, scope.module)
@@ -95,6 +100,8 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         "typing.NamedTuple"
     ):
         made.fields = _fields(m, node, inner)
+    if made.derives("enum.Enum"):
+        make_members(m, made, plain)
     bind(scope, node.name, _decorated(m, node, made, scope))
 
 

@@ -851,3 +851,35 @@ def test_the_members_of_an_enumeration_are_apart(
     assert found("loss.backward()", "loss.backward() if [e.name for e in Event] == ['BEFORE', 'AFTER'] else None") == [
         "SP101"
     ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total += (yield total / n)",
+        "total = total + (yield total / n)",
+        "keep.append((yield total / n)); total = total + keep[-1]",
+        "while (new := (yield total / n)) is not None:\n                total = total + new",
+    ],
+)
+def test_a_generator_is_sent_values_wherever_it_yields(tmp_path: Path, body: str) -> None:
+    text = """
+    def mean():
+        total, n, keep = {start}, 1.0, []
+        while True:
+            {body}
+            n += 1
+    meter = mean()
+    next(meter)
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        {first}
+        shown = meter.send({value})
+        {last}
+        opt.step()
+    """.replace("{body}", body)
+    first = {"first": "loss.backward()", "value": "loss.item()"}
+    assert codes(tmp_path, text.format(start="0.0", first="pass", last="shown.backward()", value="loss"))
+    assert codes(tmp_path, text.format(start="0.0", last="pass", **first)) == []
+    assert codes(tmp_path, text.format(start="0.0", last="loss.backward()", **first)) == ["SP101"]

@@ -196,6 +196,18 @@ class Project:
         """Whether a statement of a generator yields."""
         return bool(self.fact("yield", node, lambda: any(_own_yields(node, True))))
 
+    def yields(self, node: ast.expr) -> list[Any]:
+        """The `yield` expressions that an expression always comes to, in their order."""
+
+        def find() -> list[Any]:
+            maybe = (ast.BoolOp, ast.IfExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+            skipped = {y for n in ast.walk(node) if isinstance(n, maybe) for y in _own_yields(n, True)}
+            own = [y for y in _own_yields(node, True) if y not in skipped]
+            return sorted(own, key=lambda y: (y.end_lineno, y.end_col_offset))
+
+        found: list[Any] = self.fact("yields", node, find)
+        return found
+
     def declared(self, node: Any) -> dict[str, str]:
         """Names a function declares `global` or `nonlocal`."""
         found: dict[str, str] = self.fact("declared", node, lambda: _declared(node))

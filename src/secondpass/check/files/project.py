@@ -208,6 +208,27 @@ class Project:
         found: list[Any] = self.fact("yields", node, find)
         return found
 
+    def registers(self, file: str) -> bool:
+        """Whether a file gives what it defines to decorators of other files, which may enter it into something."""
+        tree = self.tree(file)
+
+        def find() -> bool:
+            own: set[str] = set()
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, ast.ImportFrom):
+                    from_here = node.level or self.module_file(node.module or "", file, 0)
+                    own.update(a.asname or a.name for a in node.names if from_here)
+                elif isinstance(node, ast.Import):
+                    own.update(a.asname or a.name for a in node.names if self.module_file(a.name, file, 0))
+            return any(
+                isinstance(part, ast.Name) and part.id in own
+                for node in (tree.body if tree is not None else ())
+                for decorator in getattr(node, "decorator_list", ())
+                for part in ast.walk(decorator)
+            )
+
+        return tree is not None and bool(self.fact("registers", tree, find))
+
     def declared(self, node: Any) -> dict[str, str]:
         """Names a function declares `global` or `nonlocal`."""
         found: dict[str, str] = self.fact("declared", node, lambda: _declared(node))

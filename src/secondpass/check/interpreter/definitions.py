@@ -54,10 +54,11 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
                 made.marks.add("cached")
         elif isinstance(value, Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
-        elif isinstance(value, (Function, Bound, Native)) and not isinstance(made, Class):
+        elif isinstance(value, (Function, Bound, Native)):
             wrapped = m.call(value, [made], {})
-            # A decorator that gives back something we cannot read is taken to leave the function as it is.
-            made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made
+            # A decorator that gives back something we cannot read is taken to leave what it is given as it is.
+            kinds = Class if isinstance(made, Class) else (Function, Bound, Class, Object, Native)
+            made = wrapped if isinstance(wrapped, kinds) else made
         elif isinstance(value, Class) and not value.unknown and isinstance(made, Function):
             wrapped = m.call(value, [made], {})
             made = wrapped if isinstance(wrapped, Object) else made

@@ -18,7 +18,7 @@ from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .names import import_name
 from .operators import binary
-from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown, identity
+from .values import Class, Dict, External, List, Module, Native, Object, Tensor, Unknown, identity
 
 __all__: list[str] = []
 
@@ -164,7 +164,10 @@ def _import_module(m: Machine, args: Args, kwargs: Words) -> Any:
         name = package + name
     if not isinstance(name, str) or not name or name.startswith("."):
         return Unknown()
-    return import_name(m, name, 0, m.frames[-1].scope)
+    found = import_name(m, name, 0, m.frames[-1].scope)
+    if isinstance(found, Module):
+        m.execute(found)
+    return found
 
 
 @function("builtins.__import__")

@@ -301,6 +301,26 @@ def test_accelerate_and_scalers(tmp_path: Path) -> None:
     assert codes(tmp_path, body.format(again="pass")) == []
 
 
+@pytest.mark.parametrize("gather", ["gather", "gather_for_metrics", "reduce"])
+def test_what_one_process_gathers_is_its_own_tensor(tmp_path: Path, gather: str) -> None:
+    body = """
+        from accelerate import Accelerator
+        accelerator = Accelerator()
+        net, opt = accelerator.prepare(net, opt)
+        total = 0.0
+        for x in torch.randn(90, 1, 3):
+            loss = net(x).pow(2).sum()
+            opt.zero_grad()
+            accelerator.backward(loss)
+            opt.step()
+            total = total + accelerator.{gather}({value})
+        accelerator.wait_for_everyone()
+        print(total)
+    """
+    assert codes(tmp_path, body.format(gather=gather, value="loss")) == ["SP401"]
+    assert codes(tmp_path, body.format(gather=gather, value="loss.detach()")) == []
+
+
 def test_functions_that_nobody_calls_are_read_too(tmp_path: Path) -> None:
     body = """
         def train(loader, device):

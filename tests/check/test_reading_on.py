@@ -1187,3 +1187,33 @@ def test_what_a_module_enters_itself_into_when_it_is_imported(
     # All files, and the program alone.
     for paths in ([tmp_path], [tmp_path / "main.py"]):
         assert [f.code for f in read(paths, Settings(jobs=1)).findings] == found
+
+
+@pytest.mark.parametrize("draw", ["random.random()", "random.Random(3).random()", "numpy.random.rand()"])
+@pytest.mark.parametrize(
+    ("when", "found"),
+    [
+        ("{draw} < 0.3", ["SP103"]),
+        ("0.3 < {draw}", ["SP103"]),
+        ("{draw} < 1.0", []),  # cut in every turn
+        ("{draw} < rate", []),  # perhaps cut in every turn
+        ("not {draw} < 0", []),
+        ("{draw} <= 0", ["SP103"]),
+    ],
+)
+def test_a_draw_in_a_loop_falls_on_both_sides(tmp_path: Path, draw: str, when: str, found: list[str]) -> None:
+    body = f"""
+    import random, numpy, torch, json
+    rate = json.load(open("rate.json"))
+    cell = torch.nn.GRUCell(3, 3)
+    opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+    h = torch.zeros(1, 3)
+    for x in torch.randn(90, 1, 3):
+        if {when.format(draw=draw)}:
+            h = h.detach()
+        h = cell(x, h)
+        opt.zero_grad()
+        h.pow(2).sum().backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body, "") == found

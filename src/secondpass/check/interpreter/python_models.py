@@ -276,6 +276,11 @@ def _choice(m: Machine, args: Args, kwargs: Words) -> Any:
     return box[0] if isinstance(box, List) and box and not is_concrete(box) else Unknown(plain=is_concrete(box))
 
 
+@function("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
+def _draw(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    return Unknown(plain=True) if args or kwargs else Unknown(("drawn", Unknown().key), plain=True)
+
+
 def _drawn(name: str) -> Any:
     """A method of a generator of one's own: what the function of that name does with the common one."""
     return lambda m, args, kwargs: m.call_external(External(f"random.{name}"), args[1:], kwargs)

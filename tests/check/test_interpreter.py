@@ -903,3 +903,45 @@ def test_a_generator_is_sent_values_wherever_it_yields(tmp_path: Path, body: str
     assert codes(tmp_path, text.format(start="0.0", first="pass", last="shown.backward()", value="loss"))
     assert codes(tmp_path, text.format(start="0.0", last="pass", **first)) == []
     assert codes(tmp_path, text.format(start="0.0", last="loss.backward()", **first)) == ["SP101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "through"),
+    [
+        ("get = operator.itemgetter(0)", "get(({}, 1))"),
+        ("get = operator.itemgetter('b', 'a')", "get({{'a': {}, 'b': 1}})[1]"),
+        ("get = operator.attrgetter('T.T')", "get({})"),
+        ("get = operator.methodcaller('mul', 2)", "get({})"),
+        ("", "operator.add({}, 1)"),
+        ("", "functools.reduce(operator.mul, [{}, 2])"),
+        ("", "list(zip(*itertools.tee([{}])))[0][1]"),
+        ("", "next(itertools.takewhile(lambda v: v is not None, [{}, None]))"),
+        ("", "next(itertools.dropwhile(lambda v: v is None, [None, {}]))"),
+        ("", "next(itertools.filterfalse(lambda v: v is None, [None, {}]))"),
+        ("", "list(itertools.batched([1, 2, {}], 2))[1][0]"),
+        ("own = threading.local()", "[setattr(own, 'h', {}), own.h][1]"),
+        ("line = queue.Queue()", "[line.put({}), line.get()][1]"),
+        ("line = queue.LifoQueue()\n    line.put(1)", "[line.put_nowait({}), line.get_nowait()][1]"),
+        ("", "contextlib.nullcontext({}).__enter__()"),
+    ],
+)
+def test_the_library_hands_on_what_it_is_given(tmp_path: Path, before: str, through: str) -> None:
+    body = f"""
+    import contextlib, functools, itertools, operator, queue, threading
+    {before}
+    h = torch.zeros(1, 3)
+    for x in torch.randn(9, 1, 3):
+        h = torch.tanh(net(x) + h)
+        h = {through}
+        opt.zero_grad()
+        h.pow(2).sum().backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body.replace(through, through.format("h"))) == ["SP103"]
+    assert (
+        codes(
+            tmp_path,
+            body.replace(through, through.format("h") + ".detach()").replace("sum()", "sum().add(net(x).sum())"),
+        )
+        == []
+    )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 from typing import Any
@@ -18,7 +19,7 @@ from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .names import import_name
 from .operators import binary
-from .values import Class, Dict, External, List, Module, Native, Object, Tensor, Unknown, identity
+from .values import Class, Dict, External, List, Module, Native, Object, Tensor, Unknown, identity, length
 
 __all__: list[str] = []
 
@@ -65,8 +66,6 @@ def _set(m: Machine, args: Args, kwargs: Words) -> Any:
 def _sum(m: Machine, args: Args, kwargs: Words) -> Any:
     found, whole = some(m, args[0])
     total: Any = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    import ast
-
     if not whole and is_concrete(found):
         return Unknown(plain=True)
     for item in found:
@@ -354,6 +353,14 @@ models(
 )
 
 
+models(
+    "contextlib.nullcontext",
+    __init__=lambda m, args, kwargs: args[0].hidden.update(result=[*args[1:], *kwargs.values(), None][0]),
+    __enter__=lambda m, args, kwargs: args[0].hidden["result"],
+    __exit__=lambda m, args, kwargs: None,
+)
+
+
 @function("math.isnan", "math.isinf", "numpy.isnan", "numpy.isinf", "torch.isnan", "torch.isinf")
 def _not_finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
     # Reading is about programs whose numbers are sound; what they do otherwise is not what they do.
@@ -457,6 +464,97 @@ def _locals(m: Machine, args: Args, kwargs: Words) -> Any:
     return Dict({n: v for n, v in frame.scope.vars.items() if n != "\0"}, m.short)
 
 
-@function("operator.itemgetter", "operator.attrgetter", "builtins.super")
+@function("operator.itemgetter")
+def _itemgetter(m: Machine, args: Args, kwargs: Words) -> Native:
+    def act(m: Machine, given: Args, words: Words) -> Any:
+        found = tuple(get_item(m, given[0], key) for key in args)
+        return found[0] if len(found) == 1 else found
+
+    return Native("itemgetter", act)
+
+
+@function("operator.attrgetter")
+def _attrgetter(m: Machine, args: Args, kwargs: Words) -> Native:
+    def one(m: Machine, value: Any, path: Any) -> Any:
+        for name in path.split("."):
+            value = get_attribute(m, value, name)
+        return value
+
+    def act(m: Machine, given: Args, words: Words) -> Any:
+        found = tuple(one(m, given[0], path) if isinstance(path, str) else Unknown() for path in args)
+        return found[0] if len(found) == 1 else found
+
+    return Native("attrgetter", act)
+
+
+@function("operator.methodcaller")
+def _methodcaller(m: Machine, args: Args, kwargs: Words) -> Native:
+    return Native("methodcaller", lambda m, given, words: m.call(get_attribute(m, given[0], args[0]), args[1:], kwargs))
+
+
+def _operator(op: ast.operator) -> Any:
+    return lambda m, args, kwargs: binary(m, op, args[0], args[1])
+
+
+for _name, _op in {
+    "add": ast.Add(),
+    "sub": ast.Sub(),
+    "mul": ast.Mult(),
+    "truediv": ast.Div(),
+    "matmul": ast.MatMult(),
+    "pow": ast.Pow(),
+    "floordiv": ast.FloorDiv(),
+    "mod": ast.Mod(),
+}.items():
+    FUNCTIONS[f"operator.{_name}"] = _operator(_op)
+
+
+@function("operator.getitem")
+def _getitem(m: Machine, args: Args, kwargs: Words) -> Any:
+    return get_item(m, args[0], args[1])
+
+
+def _queue(m: Machine, args: Args, kwargs: Words) -> None:
+    args[0].hidden["items"] = List(depth=m.short)
+
+
+def _put(m: Machine, args: Args, kwargs: Words) -> Any:
+    return method(m, args[0].hidden["items"], "append").act(m, args[1:2] or [kwargs["item"]], {})
+
+
+def _got(*where: int) -> Any:
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        items = args[0].hidden["items"]
+        return method(m, items, "pop").act(m, list(where), {}) if items else Unknown()
+
+    return act
+
+
+def _waiting(m: Machine, args: Args, kwargs: Words) -> Any:
+    size = length(args[0].hidden["items"])
+    return Unknown(plain=True) if size is None else size
+
+
+def _empty(m: Machine, args: Args, kwargs: Words) -> Any:
+    size = length(args[0].hidden["items"])
+    return Unknown(plain=True) if size is None else size == 0
+
+
+for _name, _where in {"Queue": (0,), "SimpleQueue": (0,), "LifoQueue": ()}.items():
+    models(
+        f"queue.{_name}",
+        __init__=_queue,
+        **dict.fromkeys(("put", "put_nowait"), _put),
+        **dict.fromkeys(("get", "get_nowait"), _got(*_where)),
+        **dict.fromkeys(("task_done", "join"), lambda m, args, kwargs: None),
+        qsize=_waiting,
+        empty=_empty,
+        full=lambda m, args, kwargs: Unknown(plain=True),
+    )
+
+models("threading.local")
+
+
+@function("builtins.super")
 def _unknown(m: Machine, args: Args, kwargs: Words) -> Unknown:
     return Unknown()

@@ -301,6 +301,26 @@ def test_accelerate_and_scalers(tmp_path: Path) -> None:
     assert codes(tmp_path, body.format(again="pass")) == []
 
 
+@pytest.mark.parametrize("gather", ["gather", "gather_for_metrics", "reduce"])
+def test_what_one_process_gathers_is_its_own_tensor(tmp_path: Path, gather: str) -> None:
+    body = """
+        from accelerate import Accelerator
+        accelerator = Accelerator()
+        net, opt = accelerator.prepare(net, opt)
+        total = 0.0
+        for x in torch.randn(90, 1, 3):
+            loss = net(x).pow(2).sum()
+            opt.zero_grad()
+            accelerator.backward(loss)
+            opt.step()
+            total = total + accelerator.{gather}({value})
+        accelerator.wait_for_everyone()
+        print(total)
+    """
+    assert codes(tmp_path, body.format(gather=gather, value="loss")) == ["SP401"]
+    assert codes(tmp_path, body.format(gather=gather, value="loss.detach()")) == []
+
+
 def test_functions_that_nobody_calls_are_read_too(tmp_path: Path) -> None:
     body = """
         def train(loader, device):
@@ -721,3 +741,207 @@ def test_functions_over_many_are_called(tmp_path: Path, made: str, found: list[s
     loss.backward()
     """
     assert codes(tmp_path, body) == found
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("itertools.accumulate(map(loss, xs))", True),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: 0.9 * old + 0.1 * new)", True),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: 0.9 * old.detach() + 0.1 * new)", False),
+        ("itertools.accumulate(map(loss, xs), lambda old, new: new, initial=loss(xs[0]))", False),
+    ],
+)
+def test_what_accumulates_goes_on_with_its_own_result(tmp_path: Path, made: str, found: bool) -> None:
+    body = f"""
+    import itertools
+    xs = torch.randn(9, 2, 3)
+    def loss(x):
+        return net(x).pow(2).mean()
+    for total in {made}:
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+    """
+    assert bool(codes(tmp_path, body)) == found
+
+
+FIELDS = """
+    import dataclasses
+    @dataclasses.dataclass
+    class State:
+        deep: torch.Tensor
+        flat: torch.Tensor
+        def through(self, act):
+            return State(*(act(getattr(self, f.name)) for f in dataclasses.fields(self)))
+    state = State(torch.zeros(1, 3), torch.zeros(1, 3))
+    for x in torch.randn(9, 1, 3):
+        {before}
+        state = dataclasses.replace(state, deep=torch.tanh(net(x) + state.deep))
+        opt.zero_grad()
+        (state.deep + state.flat).pow(2).sum().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("state = state.through(lambda t: t * 0.9)", ["SP103"]),
+        ("state = state.through(lambda t: t.detach())", []),
+        ("state = State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(State)})", ["SP103"]),
+        ("state = State(**{n: v.detach() for n, v in vars(state).items()})", []),
+    ],
+)
+def test_the_fields_of_a_data_class_are_known(tmp_path: Path, before: str, found: list[str]) -> None:
+    assert codes(tmp_path, FIELDS.replace("{before}", before)) == found
+
+
+def test_what_a_data_class_gives_as_a_dict_are_copies(tmp_path: Path) -> None:
+    body = """
+    import dataclasses
+    @dataclasses.dataclass
+    class State:
+        h: torch.Tensor
+    state = State(torch.zeros(1, 3))
+    for x in torch.randn(9, 1, 3):
+        state = State({taken})
+        state = State(torch.tanh(net(x) + state.h))
+        opt.zero_grad()
+        state.h.pow(2).sum().backward()
+        opt.step()
+        state.h = state.h.detach()
+    """
+    for taken in ("**dataclasses.asdict(state)", "*dataclasses.astuple(state)"):
+        assert codes(tmp_path, body.replace("{taken}", taken)) == []
+
+
+@pytest.mark.parametrize(("put", "found"), [("h", ["SP107"]), ("h.detach()", [])])
+def test_a_generator_of_random_numbers_draws_as_the_module_does(tmp_path: Path, put: str, found: list[str]) -> None:
+    body = f"""
+    import random
+    draw, shelf = random.Random(3), []
+    for x in torch.randn(30, 1, 3):
+        h = torch.tanh(net(x))
+        old = draw.sample(shelf, min(4, len(shelf)))
+        loss = torch.cat([h, *old]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        shelf.append({put})
+    """
+    assert codes(tmp_path, body) == found
+
+
+EVENTS = """
+    import collections
+    import enum
+    class Event(enum.{kind}):
+        BEFORE = {first}
+        AFTER = {second}
+    acts = collections.defaultdict(list)
+    acts[Event.BEFORE].append(lambda loss: {before})
+    acts[Event.AFTER].append(lambda loss: {after})
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        for act in acts[Event.BEFORE]:
+            act(loss)
+        for act in acts[Event({second})] if {by_value} else acts[Event["AFTER"]]:
+            act(loss)
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize("by_value", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [("Enum", "enum.auto()", "2"), ("Enum", "'b'", "'a'"), ("IntEnum", "enum.auto()", "2"), ("StrEnum", "'b'", "'a'")],
+)
+def test_the_members_of_an_enumeration_are_apart(
+    tmp_path: Path, kind: str, first: str, second: str, by_value: bool
+) -> None:
+    def found(before: str, after: str) -> list[str]:
+        made = EVENTS.format(kind=kind, first=first, second=second, by_value=by_value, before=before, after=after)
+        return codes(tmp_path, made)
+
+    assert found("loss.backward()", "loss.item()") == []
+    assert found("loss.backward()", "loss.backward()") == ["SP101"]
+    assert found("loss.backward()", "loss.backward() if Event.BEFORE is Event.AFTER else None") == []
+    assert found("loss.backward()", "loss.backward() if [e.name for e in Event] == ['BEFORE', 'AFTER'] else None") == [
+        "SP101"
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total += (yield total / n)",
+        "total = total + (yield total / n)",
+        "keep.append((yield total / n)); total = total + keep[-1]",
+        "while (new := (yield total / n)) is not None:\n                total = total + new",
+    ],
+)
+def test_a_generator_is_sent_values_wherever_it_yields(tmp_path: Path, body: str) -> None:
+    text = """
+    def mean():
+        total, n, keep = {start}, 1.0, []
+        while True:
+            {body}
+            n += 1
+    meter = mean()
+    next(meter)
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        {first}
+        shown = meter.send({value})
+        {last}
+        opt.step()
+    """.replace("{body}", body)
+    first = {"first": "loss.backward()", "value": "loss.item()"}
+    assert codes(tmp_path, text.format(start="0.0", first="pass", last="shown.backward()", value="loss"))
+    assert codes(tmp_path, text.format(start="0.0", last="pass", **first)) == []
+    assert codes(tmp_path, text.format(start="0.0", last="loss.backward()", **first)) == ["SP101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "through"),
+    [
+        ("get = operator.itemgetter(0)", "get(({}, 1))"),
+        ("get = operator.itemgetter('b', 'a')", "get({{'a': {}, 'b': 1}})[1]"),
+        ("get = operator.attrgetter('T.T')", "get({})"),
+        ("get = operator.methodcaller('mul', 2)", "get({})"),
+        ("", "operator.add({}, 1)"),
+        ("", "functools.reduce(operator.mul, [{}, 2])"),
+        ("", "list(zip(*itertools.tee([{}])))[0][1]"),
+        ("", "next(itertools.takewhile(lambda v: v is not None, [{}, None]))"),
+        ("", "next(itertools.dropwhile(lambda v: v is None, [None, {}]))"),
+        ("", "next(itertools.filterfalse(lambda v: v is None, [None, {}]))"),
+        ("", "list(itertools.batched([1, 2, {}], 2))[1][0]"),
+        ("own = threading.local()", "[setattr(own, 'h', {}), own.h][1]"),
+        ("line = queue.Queue()", "[line.put({}), line.get()][1]"),
+        ("line = queue.LifoQueue()\n    line.put(1)", "[line.put_nowait({}), line.get_nowait()][1]"),
+        ("", "contextlib.nullcontext({}).__enter__()"),
+    ],
+)
+def test_the_library_hands_on_what_it_is_given(tmp_path: Path, before: str, through: str) -> None:
+    body = f"""
+    import contextlib, functools, itertools, operator, queue, threading
+    {before}
+    h = torch.zeros(1, 3)
+    for x in torch.randn(9, 1, 3):
+        h = torch.tanh(net(x) + h)
+        h = {through}
+        opt.zero_grad()
+        h.pow(2).sum().backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body.replace(through, through.format("h"))) == ["SP103"]
+    assert (
+        codes(
+            tmp_path,
+            body.replace(through, through.format("h") + ".detach()").replace("sum()", "sum().add(net(x).sum())"),
+        )
+        == []
+    )

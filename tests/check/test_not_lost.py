@@ -391,3 +391,20 @@ def test_a_penalty_on_parameters_does_not_train_what_was_computed_of_them(
     tmp_path: Path, other: str, expected: list[str]
 ) -> None:
     assert [code for code, _ in found(tmp_path, TARGETS.format(other=other))] == expected
+
+
+@pytest.mark.parametrize(("put", "codes"), [("h", ["SP107"]), ("h.detach()", [])])
+def test_what_is_far_back_in_a_long_list_is_in_that_list(tmp_path: Path, put: str, codes: list[str]) -> None:
+    body = f"""
+    shelf = []
+    for x in torch.randn(9, 40, 3):
+        loss = net(x).pow(2).mean()
+        if shelf:
+            loss = loss + torch.stack(shelf).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for h in [net(row) for row in x.split([1] * 40)]:
+            shelf.append({put})
+    """
+    assert [code for code, _ in found(tmp_path, body)] == codes

@@ -1136,3 +1136,84 @@ def test_further_on_in_data_there_is_more_of_it(tmp_path: Path) -> None:
     """
     assert codes(tmp_path, body.format(cut="pass")) == ["SP103"]
     assert codes(tmp_path, body.format(cut="smooth.state = smooth.state.detach()")) == []
+
+
+REGISTRY = """
+    import {first}
+    {then}
+    from registry import KINDS
+    import torch
+    net = torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(9, 2, 3):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        KINDS["{kind}"]().after(loss)
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("kind", "found"), [("Again", ["SP101"]), ("Quiet", [])])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("parts", ""), ("importlib", "importlib.import_module('parts')"), ("torch", "from parts import Quiet")],
+)
+def test_what_a_module_enters_itself_into_when_it_is_imported(
+    tmp_path: Path, first: str, then: str, kind: str, found: list[str]
+) -> None:
+    files = {
+        "registry": """
+            KINDS = {}
+            def register(cls):
+                KINDS[cls.__name__] = cls
+                return cls
+        """,
+        "parts": """
+            from registry import register
+            @register
+            class Again:
+                def after(self, loss):
+                    loss.backward()
+            @register
+            class Quiet:
+                def after(self, loss):
+                    print(loss.item())
+        """,
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+    (tmp_path / "main.py").write_text(textwrap.dedent(REGISTRY.format(first=first, then=then, kind=kind)))
+    # All files, and the program alone.
+    for paths in ([tmp_path], [tmp_path / "main.py"]):
+        assert [f.code for f in read(paths, Settings(jobs=1)).findings] == found
+
+
+@pytest.mark.parametrize("draw", ["random.random()", "random.Random(3).random()", "numpy.random.rand()"])
+@pytest.mark.parametrize(
+    ("when", "found"),
+    [
+        ("{draw} < 0.3", ["SP103"]),
+        ("0.3 < {draw}", ["SP103"]),
+        ("{draw} < 1.0", []),  # cut in every turn
+        ("{draw} < rate", []),  # perhaps cut in every turn
+        ("not {draw} < 0", []),
+        ("{draw} <= 0", ["SP103"]),
+    ],
+)
+def test_a_draw_in_a_loop_falls_on_both_sides(tmp_path: Path, draw: str, when: str, found: list[str]) -> None:
+    body = f"""
+    import random, numpy, torch, json
+    rate = json.load(open("rate.json"))
+    cell = torch.nn.GRUCell(3, 3)
+    opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+    h = torch.zeros(1, 3)
+    for x in torch.randn(90, 1, 3):
+        if {when.format(draw=draw)}:
+            h = h.detach()
+        h = cell(x, h)
+        opt.zero_grad()
+        h.pow(2).sum().backward()
+        opt.step()
+    """
+    assert codes(tmp_path, body, "") == found

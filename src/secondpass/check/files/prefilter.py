@@ -27,7 +27,7 @@ _IMPORT = re.compile(
 )
 
 _PACKAGE = re.compile(rb"[\"'](\.?\w+(?:\.\w+)*)\.?(?:[\"']|[{%])")
-"""Text that may name a package, or begin the name of one of its modules."""
+"""Text that may name a module or a package, or begin the name of one of its modules."""
 
 _ACTS = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|for\b|while\b|with\b)", re.MULTILINE)
 """Statements outside of functions and classes that call or repeat something."""
@@ -151,12 +151,16 @@ def stems_of(files: Iterable[str]) -> set[bytes]:
 
 
 def _named(project: Project, file: str, data: bytes, stems: set[bytes]) -> Iterable[str]:
-    """What a file may import by names that it puts together: the modules of its own package, and of those it names."""
+    """What a file may import by names that it puts together: the modules of its own package, those it names, and those of
+    packages that it names."""
     if project.in_package(file):
         yield from project.modules_of("", file)
     for name in {found.group(1).lstrip(b".") for found in _PACKAGE.finditer(data)}:
         if name.rpartition(b".")[2] in stems:
-            yield from project.modules_of(name.decode("utf-8", "replace"), file)
+            module = name.decode("utf-8", "replace")
+            one = project.module_file(module, file, 0)
+            yield from ([one] if one else [])
+            yield from project.modules_of(module, file)
 
 
 def _targets(project: Project, file: str, found: re.Match[bytes], stems: set[bytes]) -> Iterable[str]:

@@ -196,6 +196,39 @@ class Project:
         """Whether a statement of a generator yields."""
         return bool(self.fact("yield", node, lambda: any(_own_yields(node, True))))
 
+    def yields(self, node: ast.expr) -> list[Any]:
+        """The `yield` expressions that an expression always comes to, in their order."""
+
+        def find() -> list[Any]:
+            maybe = (ast.BoolOp, ast.IfExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+            skipped = {y for n in ast.walk(node) if isinstance(n, maybe) for y in _own_yields(n, True)}
+            own = [y for y in _own_yields(node, True) if y not in skipped]
+            return sorted(own, key=lambda y: (y.end_lineno, y.end_col_offset))
+
+        found: list[Any] = self.fact("yields", node, find)
+        return found
+
+    def registers(self, file: str) -> bool:
+        """Whether a file gives what it defines to decorators of other files, which may enter it into something."""
+        tree = self.tree(file)
+
+        def find() -> bool:
+            own: set[str] = set()
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, ast.ImportFrom):
+                    from_here = node.level or self.module_file(node.module or "", file, 0)
+                    own.update(a.asname or a.name for a in node.names if from_here)
+                elif isinstance(node, ast.Import):
+                    own.update(a.asname or a.name for a in node.names if self.module_file(a.name, file, 0))
+            return any(
+                isinstance(part, ast.Name) and part.id in own
+                for node in (tree.body if tree is not None else ())
+                for decorator in getattr(node, "decorator_list", ())
+                for part in ast.walk(decorator)
+            )
+
+        return tree is not None and bool(self.fact("registers", tree, find))
+
     def declared(self, node: Any) -> dict[str, str]:
         """Names a function declares `global` or `nonlocal`."""
         found: dict[str, str] = self.fact("declared", node, lambda: _declared(node))

@@ -14,7 +14,24 @@ from .loops import iterate
 from .machine import Machine, Raised
 from .names import module_attribute
 from .skipped_turns import counted
-from .values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Stream, Super, Tensor, Unknown
+from .values import (
+    Bound,
+    Class,
+    Dict,
+    External,
+    Function,
+    IntMember,
+    List,
+    Member,
+    Module,
+    Native,
+    Object,
+    Stream,
+    StrMember,
+    Super,
+    Tensor,
+    Unknown,
+)
 
 __all__ = ["get_attribute", "has_attribute", "set_attribute"]
 
@@ -55,6 +72,10 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
         if name == "send" and owner.fields.get("generator"):
             return Native(name, lambda m, args, kwargs: _send(m, owner, args[0] if args else None))
         return Unknown() if found is None else found
+    if isinstance(owner, (IntMember, StrMember)):
+        pair = owner.cls.find(name)
+        if name in ("name", "value") or pair is not None:
+            return _bound(m, owner, *pair) if pair is not None else getattr(owner, name)
     if isinstance(owner, slice):
         return getattr(owner, name, None)
     if isinstance(owner, GradFunction):
@@ -93,6 +114,8 @@ def has_attribute(m: Machine, owner: Any, name: Any) -> bool | None:
 
 
 def _of_object(m: Machine, owner: Object, name: str) -> Any:
+    if isinstance(owner, Member) and name in ("name", "value"):
+        return getattr(owner, name)
     found = owner.attrs.get(name, owner)
     if found is not owner:
         if owner.cls.external == "argparse.Namespace":

@@ -6,6 +6,9 @@ same answer throughout one reading. A finding counts when no reading that came p
 
 Answers that made the program raise an exception are not those that its author runs it with: see `Policy.turned`.
 
+A number that is drawn anew each time is no one question: where it is compared in a loop, it is on this side in one turn and
+on the other in the next, in every reading.
+
 Four fixed ways to answer leave branches that none of them enters. Where something is found, the program is read again with
 the answers of the reading that found it, save where a branch was never taken: there that one is. See `Onward`.
 """
@@ -64,6 +67,8 @@ class Policy:
         """What unknown values were said to be equal to: nothing else."""
         self.given = given or {}
         """Which question, in the order in which they come up, is answered how."""
+        self._thrown: dict[Site | None, bool] = {}
+        """How the last draw fell that a condition was decided by."""
         self._free: list[tuple[int, bool]] = []
         """The questions that could have been answered otherwise, and their answers."""
 
@@ -119,6 +124,9 @@ class Policy:
     def _first(self, key: Any) -> bool:
         if key in self._onward.answers:
             return self._onward.answers[key]
+        if isinstance(key, tuple) and key[:1] == ("thrown",):  # thrown again and again, it falls both ways
+            self._thrown[self.site] = not self._thrown.get(self.site, self.name == "no")
+            return self._thrown[self.site]
         if self.name in ("no", "yes"):
             return self.name == "yes"
         # Numbers of values follow the order of reading, so mixed answers are the same in every run.

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 from .containers import is_concrete
+from .enums import member
 from .loops import iterate
 from .machine import Frame, Machine, Raised, Return, Scope
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Tensor, Unknown
@@ -177,6 +178,8 @@ def _object(m: Machine, owner: Object, args: list[Any], kwargs: dict[str, Any]) 
 
 def instantiate(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Makes an instance."""
+    if cls.derives("enum.Enum"):
+        return member(cls, args)
     made = Object(cls)
     if cls.derives("torch.nn.Module"):
         made.attrs["training"] = True

@@ -10,7 +10,7 @@ from typing import Any
 from .loops import at_least, gathers, iterate
 from .machine import Machine
 from .skipped_turns import open_loops
-from .values import Dict, List, Native, Object, Tensor, Unknown, identity, length
+from .values import Dict, List, Member, Native, Object, Tensor, Unknown, identity, length
 
 __all__ = ["contains", "grow", "has_method", "is_concrete", "method"]
 
@@ -19,7 +19,7 @@ _SCALARS = (int, float, str, bytes, bool, complex, type(None), slice, range)
 
 def is_concrete(value: Any) -> bool:
     """Whether a value is wholly known and plain."""
-    if isinstance(value, _SCALARS) or value is Ellipsis:
+    if isinstance(value, (*_SCALARS, Member)) or value is Ellipsis:
         return True
     if isinstance(value, (List, Dict)) and value.loose:
         return False

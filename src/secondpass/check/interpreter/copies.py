@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .machine import Machine
-from .values import Dict, List, Object, Tensor, Unknown
+from .values import Dict, List, Member, Object, Tensor, Unknown
 
 __all__ = ["copied"]
 
@@ -26,7 +26,7 @@ def copied(m: Machine, value: Any, done: dict[int, Any]) -> Any:
         made = done[id(value)] = Unknown(node=None)
         made.instance = value.instance or value.network is not None
         return made
-    if isinstance(value, Object):
+    if isinstance(value, Object) and not isinstance(value, Member):
         made = done[id(value)] = Object(value.cls)
         made.loose = value.loose
         made.attrs = {k: copied(m, v, done) for k, v in value.attrs.items()}

@@ -7,6 +7,7 @@ import ast
 from typing import Any
 
 from .contexts import Switch
+from .enums import make_members
 from .library import library_class
 from .machine import Frame, Machine, Scope
 from .names import bind
@@ -53,10 +54,11 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
                 made.marks.add("cached")
         elif isinstance(value, Switch) and isinstance(made, Function):
             made.marks.add("enable_grad" if value.grad else "no_grad")
-        elif isinstance(value, (Function, Bound, Native)) and not isinstance(made, Class):
+        elif isinstance(value, (Function, Bound, Native)):
             wrapped = m.call(value, [made], {})
-            # A decorator that gives back something we cannot read is taken to leave the function as it is.
-            made = wrapped if isinstance(wrapped, (Function, Bound, Class, Object, Native)) else made
+            # A decorator that gives back something we cannot read is taken to leave what it is given as it is.
+            kinds = Class if isinstance(made, Class) else (Function, Bound, Class, Object, Native)
+            made = wrapped if isinstance(wrapped, kinds) else made
         elif isinstance(value, Class) and not value.unknown and isinstance(made, Function):
             wrapped = m.call(value, [made], {})
             made = wrapped if isinstance(wrapped, Object) else made
@@ -66,6 +68,7 @@ def _decorated(m: Machine, node: Any, made: Any, scope: Scope) -> Any:
 def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     """`class`: executes the body and collects what it defines."""
     bases: list[Any] = []
+    plain: list[str] = []
     for base in node.bases:
         if isinstance(base, ast.Starred):
             continue
@@ -75,6 +78,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         if isinstance(value, External) and value.name in _HARMLESS:
             continue
         bases.append(value)
+    if any(isinstance(b, Class) and b.derives("enum.Enum") for b in bases):
+        plain = [b.name for b in bases if isinstance(b, External)]
+        bases = [b for b in bases if not (isinstance(b, External) and b.name.startswith("builtins."))]
     made = Class(node.name, bases, scope.module)
     made.node = node
     inner = Scope({}, scope if scope.vars is not scope.module.globals else None, scope.module)
@@ -95,6 +101,8 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         "typing.NamedTuple"
     ):
         made.fields = _fields(m, node, inner)
+    if made.derives("enum.Enum"):
+        make_members(m, made, plain)
     bind(scope, node.name, _decorated(m, node, made, scope))
 
 

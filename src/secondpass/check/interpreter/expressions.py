@@ -199,7 +199,10 @@ def _await(m: Machine, node: ast.Await, scope: Scope) -> Any:
 
 
 def _yield(m: Machine, node: Any, scope: Scope) -> Any:
-    # A yield in a place that the generator executor does not know: what is sent in cannot be told.
+    given = m.frames[-1].given
+    if id(node) in given:
+        return given.pop(id(node))
+    # A yield that is not always come to: what is sent in cannot be told.
     if node.value is not None:
         evaluate(m, node.value, scope)
     return Unknown()

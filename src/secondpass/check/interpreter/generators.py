@@ -32,13 +32,9 @@ def yields(m: Machine, body: Sequence[ast.stmt], scope: Scope) -> Generator[Any,
 
 
 def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, Any]:
-    if isinstance(node, ast.Expr):
-        yield from _expression(m, node.value, scope)
-    elif isinstance(node, ast.Assign):
-        value = yield from _expression(m, node.value, scope)
-        for target in node.targets:
-            assign(m, target, value, scope)
-    elif isinstance(node, ast.If):
+    if not isinstance(node, ast.While):  # its condition is asked in each turn
+        yield from _within(m, [e for e in ast.iter_child_nodes(node) if isinstance(e, ast.expr)], scope)
+    if isinstance(node, ast.If):
         _, answer = m.condition(node, scope, lean(m, node))
         return (yield from yields(m, node.body if answer else node.orelse, scope))
     elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -58,7 +54,15 @@ def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, 
     return None
 
 
-def _expression(m: Machine, node: ast.expr, scope: Scope) -> Generator[Any, Any, Any]:
+def _within(m: Machine, nodes: Sequence[ast.expr], scope: Scope) -> Generator[Any, Any, None]:
+    """Yields what expressions yield on their way, and notes what it was answered with: their values are asked for next."""
+    given = m.frames[-1].given
+    for node in nodes:
+        for inner in m.project.yields(node):
+            given[id(inner)] = yield from _yielded(m, inner, scope)
+
+
+def _yielded(m: Machine, node: ast.expr, scope: Scope) -> Generator[Any, Any, Any]:
     if isinstance(node, ast.Yield):
         sent = yield None if node.value is None else evaluate(m, node.value, scope)
         return Unknown() if sent is None else sent
@@ -71,8 +75,7 @@ def _expression(m: Machine, node: ast.expr, scope: Scope) -> Generator[Any, Any,
             if count > 200:
                 break
             yield item
-        return Unknown()
-    return evaluate(m, node, scope)
+    return Unknown()
 
 
 def _for(m: Machine, node: Any, scope: Scope) -> Generator[Any, Any, Any]:
@@ -95,7 +98,10 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Generator[Any, Any, Any
     frame.loops.append(loop)
     m.short += 1
     try:
-        while m.known_truth(evaluate(m, node.test, scope)) is not False and not is_over(m, loop):
+        while not is_over(m, loop):
+            yield from _within(m, [node.test], scope)
+            if m.known_truth(evaluate(m, node.test, scope)) is False:
+                break
             m.turn(loop)
             signal = yield from yields(m, node.body, scope)
             if signal is BREAK:

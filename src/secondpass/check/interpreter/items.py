@@ -44,7 +44,8 @@ def get_item(m: Machine, owner: Any, key: Any) -> Any:
         except (IndexError, ValueError):
             return Unknown(plain=True)
     if isinstance(owner, (Class, External)):
-        return owner
+        members = owner.attrs.get("__members__") if isinstance(owner, Class) else None
+        return owner if members is None else members.get(key, Unknown()) if isinstance(key, str) else Unknown()
     if isinstance(owner, Unknown):
         if isinstance(key, (str, int)):
             return m.member(owner, f"[{key!r}]") or owner.attribute(f"[{key!r}]")

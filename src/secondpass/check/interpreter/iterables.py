@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from .containers import is_concrete
-from .library import function
+from .library import FUNCTIONS, function
 from .loops import is_whole, iterate, step
 from .machine import Machine, Raised
-from .operators import offset
+from .operators import binary, offset
 from .skipped_turns import Counter
 from .values import Function, List, Object, Stream, Unknown, identity, length
 
@@ -218,6 +219,80 @@ def _starmap(m: Machine, args: Args, kwargs: Words) -> Any:
             yield m.call(act, list(item) if isinstance(item, (tuple, list)) else [Unknown()], {})
 
     return Stream(make, _length(m, source), generator=True)
+
+
+@function("itertools.accumulate")
+def _accumulate(m: Machine, args: Args, kwargs: Words) -> Any:
+    source, act = args[0], args[1] if len(args) > 1 else kwargs.get("func")
+    first = kwargs.get("initial")
+    size = _length(m, source)
+
+    def make() -> Iterator[Any]:
+        total = first
+        if first is not None:
+            yield first
+        for number, item in enumerate(iterate(m, source)):
+            if number == 0 and first is None:
+                total = item
+            else:
+                total = binary(m, ast.Add(), total, item) if act is None else m.call(act, [total, item], {})
+            yield total
+
+    return Stream(make, None if size is None else size + (first is not None), generator=True)
+
+
+def _choosing(name: str) -> Any:
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        test, source = args
+
+        def make() -> Iterator[Any]:
+            begun = False
+            for item in iterate(m, source):
+                true = begun or m.known_truth(item if test is None else m.call(test, [item], {}))
+                if name == "takewhile" and true is False:
+                    return
+                begun = name == "dropwhile" and (begun or true is not True)
+                if begun or (name == "takewhile") or (name == "filterfalse" and true is not True):
+                    yield item
+
+        return Stream(make, None, generator=True)
+
+    return act
+
+
+for _name in ("takewhile", "dropwhile", "filterfalse"):
+    FUNCTIONS[f"itertools.{_name}"] = _choosing(_name)
+
+
+@function("itertools.tee")
+def _tee(m: Machine, args: Args, kwargs: Words) -> Any:
+    """Several iterators over the same elements, each made once."""
+    count = args[1] if len(args) > 1 and isinstance(args[1], int) else 2
+    source, taken = iter(iterate(m, args[0])), List(depth=m.short)
+
+    def make() -> Iterator[Any]:
+        for number in itertools.count():
+            if number == len(taken):
+                item = next(source, taken)
+                if item is taken:
+                    return
+                list.append(taken, item)
+            yield taken[number]
+
+    return tuple(Stream(make, _length(m, args[0]), generator=True) for _ in range(count))
+
+
+@function("itertools.batched")
+def _batched(m: Machine, args: Args, kwargs: Words) -> Any:
+    size = args[1] if isinstance(args[1], int) and args[1] > 0 else 1
+    length_ = _length(m, args[0])
+
+    def make() -> Iterator[Any]:
+        items = iter(iterate(m, args[0]))
+        while part := tuple(itertools.islice(items, size)):
+            yield part
+
+    return Stream(make, None if length_ is None else -(-length_ // size), generator=True)
 
 
 @function("builtins.filter")

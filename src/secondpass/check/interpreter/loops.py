@@ -30,7 +30,7 @@ from typing import Any
 from .machine import Loop, Machine, Raised
 from .nodes import Leaf
 from .skipped_turns import Counter, jumps, open_loops
-from .values import Dict, List, Object, Stream, Tensor, Unknown
+from .values import Class, Dict, List, Object, Stream, Tensor, Unknown
 
 __all__ = [
     "MODULUS",
@@ -98,6 +98,8 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return Iteration(_endless(lambda: m.tensor_element(value)), None)
     if isinstance(value, Object):
         return _object(m, value)
+    if isinstance(value, Class) and "__members__" in value.attrs:
+        return iterate(m, list(value.attrs["__members__"].values()))
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
     batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
@@ -230,6 +232,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
                 loop.last = left_out is None
                 loop.index += left_out or 0
             loop.count = 0  # what is made to get the next item belongs to no turn
+            frame.line = first
             item = next(source, loop)
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):

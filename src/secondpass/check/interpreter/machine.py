@@ -119,7 +119,7 @@ class Loop:
 class Frame:
     """One call that is under way."""
 
-    __slots__ = ("cls", "function", "line", "loops", "module", "owner", "scope")
+    __slots__ = ("cls", "function", "given", "line", "loops", "module", "owner", "scope")
 
     def __init__(self, function: str, module: Module, scope: Scope) -> None:
         self.function = function
@@ -129,6 +129,8 @@ class Frame:
         self.loops: list[Loop] = []
         self.owner: Any = None
         self.cls: Class | None = None
+        self.given: dict[int, Any] = {}
+        """What the `yield` expressions of the statement under way have given, by the identity of their nodes."""
 
 
 class Machine(ABC):

@@ -91,10 +91,17 @@ def import_name(m: Machine, name: str, level: int, scope: Scope) -> Any:
     """The module of an import statement: a file of the project, or a library."""
     found = m.project.module_file(name, scope.module.file, level)
     if found:
-        return m.module(name or scope.module.name, found)
+        return _brought(m, m.module(name or scope.module.name, found))
     if level:
         return Unknown(("import", name))
     return external(name) if isinstance(external(name), External) else External(name)
+
+
+def _brought(m: Machine, module: Module) -> Module:
+    """A module is executed when one of its names is needed; at once where others need what it enters itself into."""
+    if module.state == "new" and m.project.registers(module.file):
+        m.execute(module)
+    return module
 
 
 def import_statement(m: Machine, node: ast.Import, scope: Scope) -> None:
@@ -142,11 +149,11 @@ def import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> None:
         if isinstance(source, Module):
             below = m.project.module_file(alias.name, source.file, 0, inside=True)
             if below and alias.name not in source.globals:
-                bind(scope, name, m.module(f"{source.name}.{alias.name}", below))
+                bind(scope, name, _brought(m, m.module(f"{source.name}.{alias.name}", below)))
             else:
                 bind(scope, name, Lazy(source, alias.name))
         elif file := m.project.module_file(f"{node.module or ''}.{alias.name}", scope.module.file, node.level):
-            bind(scope, name, m.module(f"{node.module or ''}.{alias.name}".strip("."), file))
+            bind(scope, name, _brought(m, m.module(f"{node.module or ''}.{alias.name}".strip("."), file)))
         elif isinstance(source, External):
             bind(scope, name, external(f"{source.name}.{alias.name}"))
         else:

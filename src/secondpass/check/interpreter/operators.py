@@ -175,6 +175,9 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     apart = _apart(left, right)
     if apart is not None:
         return act(apart, 0)
+    thrown = _thrown(name, act, left, right)
+    if thrown is not None:
+        return thrown
     said = [repr(v if is_concrete(v) else identity(v))[:160] for v in (left, right)]
     keys = sorted(said)
     if name in ("eq", "ne"):
@@ -187,6 +190,19 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     if name in ("le", "ge") and all(isinstance(v, Unknown) or is_concrete(v) for v in (left, right)):
         return Unknown(("not", ("gt" if name == "le" else "lt", *keys)), plain=True)
     return Unknown((name, *keys), plain=True)
+
+
+def _thrown(name: str, act: Any, left: Any, right: Any) -> Any:
+    """A number drawn between 0 and 1, and compared: on which side it is can be told of no single draw."""
+    drawn = [isinstance(v, Unknown) and isinstance(v.key, tuple) and v.key[:1] == ("drawn",) for v in (left, right)]
+    if name in ("eq", "ne") or drawn[0] == drawn[1]:
+        return None
+    limit = right if drawn[0] else left
+    if not isinstance(limit, (int, float)):
+        return None  # it may be one that is never reached
+    if not 0 < limit < 1:
+        return act(0.5, limit) if drawn[0] else act(limit, 0.5)
+    return Unknown(("thrown", name, identity(left), identity(right)), plain=True)
 
 
 def _apart(left: Any, right: Any) -> float | None:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import random
 from typing import Any
 
 from . import argparse_model, processes  # noqa: F401 - register
@@ -17,7 +19,7 @@ from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .names import import_name
 from .operators import binary
-from .values import Class, Dict, External, List, Native, Object, Tensor, Unknown, identity
+from .values import Class, Dict, External, List, Module, Native, Object, Tensor, Unknown, identity, length
 
 __all__: list[str] = []
 
@@ -64,8 +66,6 @@ def _set(m: Machine, args: Args, kwargs: Words) -> Any:
 def _sum(m: Machine, args: Args, kwargs: Words) -> Any:
     found, whole = some(m, args[0])
     total: Any = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    import ast
-
     if not whole and is_concrete(found):
         return Unknown(plain=True)
     for item in found:
@@ -163,7 +163,10 @@ def _import_module(m: Machine, args: Args, kwargs: Words) -> Any:
         name = package + name
     if not isinstance(name, str) or not name or name.startswith("."):
         return Unknown()
-    return import_name(m, name, 0, m.frames[-1].scope)
+    found = import_name(m, name, 0, m.frames[-1].scope)
+    if isinstance(found, Module):
+        m.execute(found)
+    return found
 
 
 @function("builtins.__import__")
@@ -272,6 +275,23 @@ def _choice(m: Machine, args: Args, kwargs: Words) -> Any:
     return box[0] if isinstance(box, List) and box and not is_concrete(box) else Unknown(plain=is_concrete(box))
 
 
+@function("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
+def _draw(m: Machine, args: Args, kwargs: Words) -> Unknown:
+    return Unknown(plain=True) if args or kwargs else Unknown(("drawn", Unknown().key), plain=True)
+
+
+def _drawn(name: str) -> Any:
+    """A method of a generator of one's own: what the function of that name does with the common one."""
+    return lambda m, args, kwargs: m.call_external(External(f"random.{name}"), args[1:], kwargs)
+
+
+models(
+    "random.Random",
+    __init__=lambda m, args, kwargs: None,
+    **{name: _drawn(name) for name in dir(random.Random) if not name.startswith("_")},
+)
+
+
 @function("functools.partial")
 def _partial(m: Machine, args: Args, kwargs: Words) -> Any:
     act, first = args[0], list(args[1:])
@@ -333,6 +353,14 @@ models(
 )
 
 
+models(
+    "contextlib.nullcontext",
+    __init__=lambda m, args, kwargs: args[0].hidden.update(result=[*args[1:], *kwargs.values(), None][0]),
+    __enter__=lambda m, args, kwargs: args[0].hidden["result"],
+    __exit__=lambda m, args, kwargs: None,
+)
+
+
 @function("math.isnan", "math.isinf", "numpy.isnan", "numpy.isinf", "torch.isnan", "torch.isinf")
 def _not_finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
     # Reading is about programs whose numbers are sound; what they do otherwise is not what they do.
@@ -356,15 +384,52 @@ def _expected(m: Machine, args: Args, kwargs: Words) -> Switch:
     return Switch(None, ("expected",))
 
 
+def _names(cls: Class) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n for c in reversed(cls.order) for n, _ in c.fields or ()))
+
+
 def _fields(owner: Object) -> Dict:
-    names = [n for cls in reversed(owner.cls.order) for n, _ in cls.fields or ()]
-    return Dict({n: owner.attrs.get(n, Unknown()) for n in names})
+    return Dict({n: owner.attrs.get(n, Unknown()) for n in _names(owner.cls)})
 
 
+@function("dataclasses.replace", "copy.replace")
 def _replaced(m: Machine, args: Args, kwargs: Words) -> Object:
     made = Object(args[0].cls)
     made.attrs = {**args[0].attrs, **kwargs}
     return made
+
+
+_FIELD = models("dataclasses.Field")
+
+
+@function("dataclasses.fields")
+def _fields_of(m: Machine, args: Args, kwargs: Words) -> Any:
+    """What describes the fields, of which the names are known."""
+    cls = args[0] if isinstance(args[0], Class) else args[0].cls
+    made = [Object(_FIELD) for _ in _names(cls)]
+    for field, name in zip(made, _names(cls), strict=True):
+        field.attrs.update(name=name, **{n: Unknown(plain=True) for n in ("type", "default", "metadata", "init")})
+    return tuple(made) if made and not cls.unknown else Unknown(plain=True)
+
+
+def _in_full(m: Machine, value: Any, how: type[Dict] | type[tuple[Any, ...]]) -> Any:
+    """`asdict` and `astuple` go down into fields and containers, and copy everything else."""
+    if isinstance(value, Object) and value.cls.fields is not None and not value.cls.derives("typing.NamedTuple"):
+        parts = {n: _in_full(m, v, how) for n, v in _fields(value).items()}
+        return Dict(parts, m.short) if how is Dict else tuple(parts.values())
+    if type(value) is tuple:
+        return tuple(_in_full(m, v, how) for v in value)
+    return copied(m, value, {})
+
+
+@function("dataclasses.asdict")
+def _as_dict(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _in_full(m, args[0], Dict)
+
+
+@function("dataclasses.astuple")
+def _as_tuple(m: Machine, args: Args, kwargs: Words) -> Any:
+    return _in_full(m, args[0], tuple)
 
 
 _NAMED = models(
@@ -399,6 +464,97 @@ def _locals(m: Machine, args: Args, kwargs: Words) -> Any:
     return Dict({n: v for n, v in frame.scope.vars.items() if n != "\0"}, m.short)
 
 
-@function("operator.itemgetter", "operator.attrgetter", "builtins.super")
+@function("operator.itemgetter")
+def _itemgetter(m: Machine, args: Args, kwargs: Words) -> Native:
+    def act(m: Machine, given: Args, words: Words) -> Any:
+        found = tuple(get_item(m, given[0], key) for key in args)
+        return found[0] if len(found) == 1 else found
+
+    return Native("itemgetter", act)
+
+
+@function("operator.attrgetter")
+def _attrgetter(m: Machine, args: Args, kwargs: Words) -> Native:
+    def one(m: Machine, value: Any, path: Any) -> Any:
+        for name in path.split("."):
+            value = get_attribute(m, value, name)
+        return value
+
+    def act(m: Machine, given: Args, words: Words) -> Any:
+        found = tuple(one(m, given[0], path) if isinstance(path, str) else Unknown() for path in args)
+        return found[0] if len(found) == 1 else found
+
+    return Native("attrgetter", act)
+
+
+@function("operator.methodcaller")
+def _methodcaller(m: Machine, args: Args, kwargs: Words) -> Native:
+    return Native("methodcaller", lambda m, given, words: m.call(get_attribute(m, given[0], args[0]), args[1:], kwargs))
+
+
+def _operator(op: ast.operator) -> Any:
+    return lambda m, args, kwargs: binary(m, op, args[0], args[1])
+
+
+for _name, _op in {
+    "add": ast.Add(),
+    "sub": ast.Sub(),
+    "mul": ast.Mult(),
+    "truediv": ast.Div(),
+    "matmul": ast.MatMult(),
+    "pow": ast.Pow(),
+    "floordiv": ast.FloorDiv(),
+    "mod": ast.Mod(),
+}.items():
+    FUNCTIONS[f"operator.{_name}"] = _operator(_op)
+
+
+@function("operator.getitem")
+def _getitem(m: Machine, args: Args, kwargs: Words) -> Any:
+    return get_item(m, args[0], args[1])
+
+
+def _queue(m: Machine, args: Args, kwargs: Words) -> None:
+    args[0].hidden["items"] = List(depth=m.short)
+
+
+def _put(m: Machine, args: Args, kwargs: Words) -> Any:
+    return method(m, args[0].hidden["items"], "append").act(m, args[1:2] or [kwargs["item"]], {})
+
+
+def _got(*where: int) -> Any:
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        items = args[0].hidden["items"]
+        return method(m, items, "pop").act(m, list(where), {}) if items else Unknown()
+
+    return act
+
+
+def _waiting(m: Machine, args: Args, kwargs: Words) -> Any:
+    size = length(args[0].hidden["items"])
+    return Unknown(plain=True) if size is None else size
+
+
+def _empty(m: Machine, args: Args, kwargs: Words) -> Any:
+    size = length(args[0].hidden["items"])
+    return Unknown(plain=True) if size is None else size == 0
+
+
+for _name, _where in {"Queue": (0,), "SimpleQueue": (0,), "LifoQueue": ()}.items():
+    models(
+        f"queue.{_name}",
+        __init__=_queue,
+        **dict.fromkeys(("put", "put_nowait"), _put),
+        **dict.fromkeys(("get", "get_nowait"), _got(*_where)),
+        **dict.fromkeys(("task_done", "join"), lambda m, args, kwargs: None),
+        qsize=_waiting,
+        empty=_empty,
+        full=lambda m, args, kwargs: Unknown(plain=True),
+    )
+
+models("threading.local")
+
+
+@function("builtins.super")
 def _unknown(m: Machine, args: Args, kwargs: Words) -> Unknown:
     return Unknown()

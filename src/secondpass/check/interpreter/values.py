@@ -22,11 +22,14 @@ __all__ = [
     "Dict",
     "External",
     "Function",
+    "IntMember",
     "List",
+    "Member",
     "Module",
     "Native",
     "Object",
     "Store",
+    "StrMember",
     "Stream",
     "Super",
     "Tensor",
@@ -231,6 +234,35 @@ class Object:
         self.hidden: dict[str, Any] = {}
         self.loose = False
         """Whether code that could not be read may have changed it."""
+
+
+class Member(Object):
+    """A member of an enumeration: as known as a number, and equal to nothing but itself."""
+
+    __slots__ = ("name", "value")
+    name: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.cls.name}.{self.name}"
+
+    __repr__ = __str__
+
+
+class IntMember(int):
+    """A member of an enumeration that is a number."""
+
+    cls: Class
+    name: str
+    value: int
+
+
+class StrMember(str):
+    """A member of an enumeration that is text."""
+
+    cls: Class
+    name: str
+    value: str
 
 
 def length(value: Any) -> int | None:

@@ -63,10 +63,10 @@ class _Look:
             return
         if isinstance(value, Dict) or (isinstance(value, List) and not value.forgets):
             self.holding(value, path)
-        pairs: Iterator[tuple[Any, Any]] = iter(value.items() if isinstance(value, dict) else enumerate(value))
-        for count, (key, item) in enumerate(pairs):
-            if count >= WIDEST:
-                break
+        pairs: list[tuple[Any, Any]] = list(value.items() if isinstance(value, dict) else enumerate(value))
+        if len(pairs) > WIDEST:  # what came first has been there the longest; what came last is what is used next
+            pairs[WIDEST // 2 : -WIDEST // 2] = []
+        for key, item in pairs:
             slot = f'"{key}"' if isinstance(key, str) else repr(key)
             self.value(item, path.then("item", slot, _type(item)), function, depth + 1)
         if isinstance(value, (Dict, List)):

@@ -239,6 +239,8 @@ def restarted(finding: Finding, name: str, project: Project) -> Iterator[tuple[P
 def remade(finding: Finding, project: Project) -> Iterator[tuple[Patch, str]]:
     """Sums in an object that holds nothing else than sums and counts: another object takes its place behind the step."""
     for cut in cuts(finding, project):
+        if not all("." in target for target in cut.targets):
+            continue  # a plain name: no object has it
         holders = {
             target.rpartition(".")[0]: held[0].path.type_at(held[0].depth - 1) for target, held in cut.targets.items()
         }

@@ -613,6 +613,12 @@ CACHED = """
 BY_LIBRARY = """@lru_cache(maxsize=None)
     def embed(i):
         return torch.tanh(table(i))"""
+BY_METHOD = """class Table:
+        @lru_cache(maxsize=None)
+        def row(self, i):
+            return torch.tanh(table(i))
+    rows = Table()
+    embed = rows.row"""
 BY_HAND = """known = {}
     def embed(i):
         if i not in known:
@@ -625,6 +631,8 @@ BY_HAND = """known = {}
     [
         (BY_LIBRARY, "int(i)", "pass", ["SP107"]),
         (BY_LIBRARY, "int(i)", "embed.cache_clear()", []),
+        (BY_METHOD, "int(i)", "pass", ["SP107"]),
+        (BY_METHOD, "int(i)", "rows.row.cache_clear()", []),
         (BY_LIBRARY, "i", "pass", []),  # a tensor is known by its identity: no call finds another's result
         (BY_LIBRARY.replace("tanh(table(i))", "ones(3)"), "int(i)", "pass", []),
         (BY_HAND, "int(i)", "pass", ["SP107"]),

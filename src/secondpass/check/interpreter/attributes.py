@@ -59,6 +59,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
         return _of_class(m, owner, name)
     if isinstance(owner, Super):
         return _of_super(m, owner, name)
+    if isinstance(owner, Bound) and name == "cache_clear":
+        owner = owner.function  # a method keeps what all objects of its class have computed
     if isinstance(owner, Function):
         if name == "cache_clear" and "cached" in owner.marks:
             return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))

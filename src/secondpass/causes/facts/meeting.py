@@ -695,8 +695,8 @@ class Meeting:
     def anew(self) -> set[int]:
         """The leaves that the failing pass reaches without going through an entry, nor through a penalty on their own values."""
         stop = {e.number for e in self.entries} | self._penalties
-        # Nor through what else is of another iteration, or from before the loop.
-        inner = (n for n in self.walked.values() if n.leaf is None)
+        # Nor through what else an earlier pass could have walked: of another iteration, or from before the loop.
+        inner = (n for n in self.walked.values() if n.leaf is None and self.is_old(n))
         return self._reached(stop | {n.number for n in inner if self._crossed(n) or self._outside(n)})
 
     @cached_property

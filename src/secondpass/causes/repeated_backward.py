@@ -140,7 +140,7 @@ def explain(meeting: Meeting) -> Finding:
         message = f"`{call}` sends the loss that it is given through backward, and the program has done so already."
     if (asks or products) and not moves:
         if products:
-            message = f"{shown} is sent through backward with another vector, and the pass before has freed its graph."
+            message = f"{shown} is sent through backward once more, with a vector of its own, and the pass before has freed its graph."
         keep = remedy(
             "retain-graph",
             "keep the graph until the last vector has been sent through"

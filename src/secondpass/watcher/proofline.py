@@ -106,7 +106,8 @@ class ProofLines:
         line["shared"] = [i for i, p in enumerate(own) if any(p in those for those in others.values())]
         line["within"] = [i for i, those in others.items() if those <= set(own)]
         self._write(line)
-        self.shapes.stepped(number, torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        if number >= 0:
+            self.shapes.stepped(number, torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
 
     def _follow_optimizers(self) -> None:
         """Every optimizer that is made gets the next number. (Nobody else runs in a process that writes these lines.)"""

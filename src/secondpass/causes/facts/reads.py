@@ -40,9 +40,11 @@ def reads_gradients(trace: Trace, first: Pass, second: Pass) -> bool:
 
 
 def _looks(trace: Trace, node: ast.AST, depth: int) -> bool:
+    calls = {part.func for part in ast.walk(node) if isinstance(part, ast.Call)}  # `autograd.grad(...)` is no gradient
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr == "grad" and isinstance(part.ctx, ast.Load):
-            return True
+            if part not in calls:
+                return True
         called = part.func if isinstance(part, ast.Call) else None
         name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
         if name.startswith(("clip_grad_", "get_total_norm")):

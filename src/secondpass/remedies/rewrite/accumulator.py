@@ -11,7 +11,7 @@ from ...record import Finding
 from ..edit.patch import Patch, attached
 from ..edit.source import Source, walk
 from ..find.flow import assigned_value, base_of, dotted, names_read, plain, reads, simple, written
-from ..find.held import cuts
+from ..find.held import cuts, held_paths
 from ..find.project import Project, Scope
 from .arguments import pass_calls
 
@@ -292,15 +292,13 @@ def _restarted_elsewhere(finding: Finding, name: str, project: Project) -> Itera
 
 
 def _restarted_by_method(finding: Finding, name: str, project: Project) -> Iterator[tuple[Patch, str]]:
-    """What starts it is a method that is called before the loop: it is called in every turn."""
-    attribute = name.rpartition(".")[2].partition("[")[0]
+    """What starts it is a method that is called before the loop, and starts nothing else: it is called in every turn."""
+    own = {h.target.ways[-1].key for h in held_paths(finding) if h.depth} | {name.rpartition(".")[2].partition("[")[0]}
     begins = {
         f.name.value
         for s in project.sources
         for f in s.functions
-        if f.name.value != "__init__"
-        for line in simple(s.body(f))
-        if any(w.rpartition(".")[2] == attribute and "." in w and _starts(s, line, w) for w in written(line))
+        if f.name.value != "__init__" and _starts_only(s, s.body(f), own)
     }
     place = finding.failed
     for source, scope in project.scopes(place) if begins and place else ():
@@ -317,6 +315,21 @@ def _restarted_by_method(finding: Finding, name: str, project: Project) -> Itera
                     patch.insert_before(source, source.body(turn)[0], [source.code(small or one)])
                     patch.delete(source, one)
                     yield patch, f"Call `{called}` in every turn"
+
+
+def _starts_only(source: Source, body: list[cst.BaseStatement], attributes: set[str]) -> bool:
+    """Whether a function does nothing but give some attributes their first values."""
+    lines = [s for s in simple(body) if isinstance(s, cst.SimpleStatementLine) and not _is_text(s)]
+    starts = [
+        any(w.rpartition(".")[2] in attributes and "." in w and _starts(source, s, w) for w in written(s))
+        for s in lines
+    ]
+    return bool(starts) and all(starts)
+
+
+def _is_text(statement: cst.SimpleStatementLine) -> bool:
+    small = statement.body[0]
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString)
 
 
 def _starts(source: Source, statement: cst.BaseStatement, name: str) -> bool:

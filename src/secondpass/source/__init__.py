@@ -15,10 +15,10 @@ from .effects import (
     root_of,
     switches_recording,
 )
-from .reader import Source, assigned, expression, heads, joined, names_in, parsed, reads, texts_read, uncollected
+from .reader import Source, assigned, expression, given, heads, joined, names_in, parsed, reads, texts_read, uncollected
 
 __all__ = [
     "STORES", "Effect", "EffectKind", "Source", "assigned", "base_of", "clears_gradients", "close_long_files", "cut_of",
-    "effects", "expression", "heads", "is_number", "joined", "names_in", "parsed", "reads", "records_nothing",
+    "effects", "expression", "given", "heads", "is_number", "joined", "names_in", "parsed", "reads", "records_nothing",
     "root_of", "switches_recording", "texts_read", "uncollected",
 ]  # fmt: skip

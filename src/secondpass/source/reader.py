@@ -17,6 +17,7 @@ __all__ = [
     "Source",
     "assigned",
     "expression",
+    "given",
     "heads",
     "joined",
     "long_files",
@@ -404,6 +405,16 @@ def heads(stmt: ast.stmt) -> list[ast.AST]:
     if isinstance(stmt, (ast.Try, ast.Match)):
         return []
     return [stmt]
+
+
+def given(stmt: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """What a plain assignment gives to which target: `a, b = c, d` gives one to each."""
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+        return []
+    target, value = stmt.targets[0], stmt.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
 
 
 def assigned(stmt: ast.stmt) -> list[ast.expr]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..record import Place, Write
-from ..source import base_of, effects, parsed
+from ..source import base_of, effects, given, parsed
 from ..torchgraph import is_leaf, storage
 from .executed import executed
 from .failure import Graph
@@ -95,14 +95,9 @@ def _writes(place: Place, files: Files) -> list[tuple[str, str]]:
 def _begins_as_number(name: str, place: Place, files: Files) -> bool:
     """Whether all that a name is given in its function is numbers."""
     source = parsed(files.text(place.file))
-    given: list[ast.expr] = []
-    for stmt in ast.walk(source.function(place.line)) if source is not None else ():
-        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-            pair = stmt.targets[0], stmt.value
-            both = isinstance(pair[0], ast.Tuple) and isinstance(pair[1], ast.Tuple)
-            pairs = zip(pair[0].elts, pair[1].elts, strict=False) if both else [pair]  # type: ignore[attr-defined]
-            given += [value for target, value in pairs if ast.unparse(target) == name]
-    return bool(given) and all(isinstance(v, ast.Constant) and isinstance(v.value, (int, float)) for v in given)
+    lines = ast.walk(source.function(place.line)) if source is not None else ()
+    values = [v for s in lines for t, v in given(s) if ast.unparse(t) == name]
+    return bool(values) and all(isinstance(v, ast.Constant) and isinstance(v.value, (int, float)) for v in values)
 
 
 def _by_module(graph: Graph) -> tuple[str, Place | None]:

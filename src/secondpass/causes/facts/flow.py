@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 
 from ...record import Pass, Trace
-from ...source import Source, assigned, effects, names_in, root_of, texts_read
+from ...source import Source, assigned, effects, given, names_in, root_of, texts_read
 from .lines import source_of
 
 __all__ = ["flows_into", "flows_on", "is_term_of", "name_of"]
@@ -106,19 +106,10 @@ def _calls_of(source: Source, stmt: ast.stmt, function: str) -> set[str]:
 def _is_made_of(source: Source, function: ast.expr, kind: str) -> bool:
     """Whether a name is given an object of a class."""
     text = ast.unparse(function)
-    for stmt in source.writes(text):
-        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-            target, value = stmt.targets[0], stmt.value
-            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-            pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]  # type: ignore[attr-defined]
-            for one, made in pairs:
-                if (
-                    ast.unparse(one) == text
-                    and isinstance(made, ast.Call)
-                    and ast.unparse(made.func).rpartition(".")[2] == kind
-                ):
-                    return True
-    return False
+    made = (
+        v.func for s in source.writes(text) for t, v in given(s) if ast.unparse(t) == text and isinstance(v, ast.Call)
+    )
+    return any(ast.unparse(m).rpartition(".")[2] == kind for m in made)
 
 
 def _spread(source: Source, line: int, tainted: set[str], pure: bool, losses: set[str]) -> set[str]:

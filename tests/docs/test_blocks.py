@@ -25,7 +25,15 @@ ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "OMP_NUM_THREADS"
 ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), ENVIRONMENT.get("PATH", "")])
 
 
-@pytest.mark.parametrize("page", pages(ROOT), ids=lambda p: str(p.relative_to(ROOT)))
+# What these show is `fix` at work: every command there is several runs of a program.
+SLOW = {"fix.md", "guide.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.slow if p.name in SLOW else ()) for p in pages(ROOT)],
+    ids=[str(p.relative_to(ROOT)) for p in pages(ROOT)],
+)
 def test_page(page, tmp_path, request):
     renew = page if request.config.getoption("--update-golden") else None
     found = blocks(page.read_text(encoding="utf-8"))

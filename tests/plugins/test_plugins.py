@@ -231,6 +231,7 @@ def test_pytest_explains_and_lists(tmp_path):
     assert not re.search(r"\bSP\d{3}\b", unasked.stdout), unasked.stdout
 
 
+@pytest.mark.slow
 def test_pytest_marks(tmp_path):
     done = run(tmp_path, MARKED, arguments=(*PYTEST_QUIET, "--strict-markers", "program.py", "-n", "1"))
     assert "1 failed, 3 passed" in done.stdout, done.stdout

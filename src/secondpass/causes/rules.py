@@ -123,7 +123,7 @@ def _as_data(m: Meeting) -> bool:
 
 
 def _foreign(m: Meeting) -> bool:
-    return _built_once(m) and (m.foreign or bool(m.next_player))
+    return _built_once(m) and bool(m.next_player)
 
 
 def _memo(m: Meeting) -> bool:
@@ -161,7 +161,7 @@ ROWS = (
     Row(
         8,
         "crossed-networks",
-        "built once; behind it is trained what belongs to another player than this pass's",
+        "built once, for one player's turn after the other's",
         _foreign,
     ),
     Row(9, "hoisted-forward", "one value, built once, that every turn uses", _built_once),

@@ -25,6 +25,9 @@ __all__ = ["LookTime", "Looks"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 8, 0.005  # of a site so many that what grows in each is seen to grow (facts.collected)
 _SITES, _CROWDED = 100, 0.03
+_SPREAD = (
+    5 / 4
+)  # what grows once in an epoch of a short program is seen to grow too, and a long one has some dozens more
 _SHORT = 8
 _DEEP = 2
 _ASIDES = 8
@@ -72,6 +75,8 @@ class Looks:
         self.reducers = reducers
         self.curious = 0
         """How many of the next passes are to be looked at in any case."""
+        self._milestone = _FIRST * _SPREAD
+        """Which pass is looked at next as long as the share of time is used up."""
         self.time = LookTime()
         """What looking has cost."""
         self.libraries: set[str] = set()
@@ -94,6 +99,9 @@ class Looks:
             # hundred places (a suite of tests), the first of each are no beginning of a training.
             share = 0.1 if len(self.ledger.pass_sites) <= _SITES and not self.time.shared else _CROWDED
             return self.time.spent < 0.5 or self.time.within(share)
+        if self.ledger.passes >= self._milestone and self.time.within(_CROWDED):
+            self._milestone = self.ledger.passes * _SPREAD
+            return True
         return self.time.within(_SHARE)
 
     def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:

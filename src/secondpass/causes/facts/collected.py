@@ -66,10 +66,13 @@ def growths(trace: Trace) -> Iterator[Growth]:
         counts = [(h.when, (h.hooks or 0) if hooked else h.count) for h in seen]
         # What has nothing left of what was there before was emptied in between, be it longer now: an episode, a batch.
         stays = [hooked or not set(a.numbers).isdisjoint(b.numbers) for a, b in pairwise(seen)]
-        if (_grew(counts, stays) or _whole_graphs(seen, walked)) and not _walked_later(
-            trace, [(h.when, h.numbers) for h in seen]
-        ):
-            last = max(seen, key=lambda h: h.count)
+        grew = _grew(counts, stays)
+        if not grew and _whole_graphs(
+            seen, walked
+        ):  # in containers within it: of itself it has as many entries as before
+            grew, counts = True, [(h.when, len(h.numbers)) for h in seen]
+        if grew and not _walked_later(trace, [(h.when, h.numbers) for h in seen]):
+            last = max(seen, key=lambda h: (h.count, len(h.numbers)))
             measured = next((h for h in reversed(seen) if h.nodes is not None), None)
             yield Growth(
                 last.path,

@@ -19,7 +19,19 @@ from functools import cached_property
 from typing import Literal
 
 from ...record import Binding, Failure, Loop, Node, Owner, Pass, Path, Place, Step, Trace
-from .operations import adds, averages, is_linear, is_row, is_view, joins, measures, mixes, scales, subtracts
+from .operations import (
+    adds,
+    averages,
+    is_linear,
+    is_row,
+    is_view,
+    joins,
+    measures,
+    mixes,
+    scales,
+    subtracts,
+    takes_data,
+)
 from .steps import steps_in_loop
 
 __all__ = ["Born", "Joins", "Meeting", "count_of", "meetings", "outdated"]
@@ -760,7 +772,10 @@ class Meeting:
         than a term of the loss, of which nothing would be left; and no layer takes it in, as it would the output of the
         layer before."""
         term = self.joins != "otherwise" and not self.next
-        return not self.only_way and not term and not any(mixes(n) for n in self.way)
+        if self.only_way or term or any(mixes(n) for n in self.way):
+            return False
+        behind = [n for e in self.entries for n in self.trace.history(e.number)]
+        return any(takes_data(n) if n.leaf is None else n.number not in self.trained for n in behind)
 
     def owners(self, leaves: Iterable[int]) -> list[Owner]:
         """The optimizers that own some of these leaves."""

@@ -17,6 +17,7 @@ __all__ = [
     "multiplies",
     "scales",
     "subtracts",
+    "takes_data",
 ]
 
 _SUBTRACT = frozenset({"Sub", "RSub", "Rsub"})
@@ -36,6 +37,8 @@ _MIX = frozenset(
     "ScaledDotProductFlashAttention ScaledDotProductFlashAttentionForCpu ScaledDotProductEfficientAttention "
     "MkldnnRnnLayer CudnnRnn ThnnFusedLstmCell ThnnFusedGruCell".split()
 )
+_FACTORS = {"Mm": 2, "Bmm": 2, "Mv": 2, "Dot": 2, "Addmm": 3, "Baddbmm": 3}
+_CHOOSE = frozenset({"Embedding", "Index", "IndexSelect", "Gather"})
 
 
 def _name(node: Node) -> str:
@@ -100,3 +103,9 @@ def joins(node: Node) -> bool:
 def mixes(node: Node) -> bool:
     """Whether a node is what layers are made of: a product of matrices, a convolution, a normalisation."""
     return _name(node) in _MIX
+
+
+def takes_data(node: Node) -> bool:
+    """Whether a node puts something without history through what layers are made of, or chooses rows by it."""
+    factors = _FACTORS.get(_name(node), 0)
+    return (mixes(node) or _name(node) in _CHOOSE) and len(node.parents or ()) != factors

@@ -195,6 +195,8 @@ def about_meeting(
             "place": place_of(first.place),
         }
     )
+    if freed is not None and freed.place == used.place and (ways := _ways_in(freed, used)):
+        evidence.append({"what": "note", "text": ways})
     named = Named(meeting)
     entry = meeting.entry
     walked = freed.walked if freed is not None else None
@@ -233,6 +235,14 @@ def about_meeting(
             **facts,
         },
     )
+
+
+def _ways_in(freed: Pass, used: Pass) -> str:
+    """Which calls two passes of one statement came from, where these differ."""
+    for then, now in zip(freed.stack, used.stack, strict=False):
+        if (then.file, then.line) != (now.file, now.line):
+            return f"freed when {then} called it, needed again when {now} did"
+    return ""
 
 
 def _is_aside(entry: Node, walked: frozenset[int] | None) -> bool:

@@ -202,7 +202,8 @@ def _stored(finding: Finding, name: str, project: Project) -> Iterator[Way]:
 
 def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
     """Detach at the reads that belong to one of the two passes only."""
-    places = [finding.freed, finding.failed or finding.used]
+    passes = _parted(finding)
+    places = list(passes)
     if finding.cause != "crossed-networks":
         places = places[1:]
     else:
@@ -219,15 +220,15 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 _of_one_value(project, name, other) or _trains(project, finding, other) == trains
             )
             patch = Patch()
-            own = _own_reads(finding, project, places[0], name)
-            others = _own_reads(finding, project, places[0 if one else 1], other)
+            own = _own_reads(passes, finding.cause, project, places[0], name)
+            others = _own_reads(passes, finding.cause, project, places[0 if one else 1], other)
             for source, node in [*own, *others] if own and others else ():
                 patch.append(source, node, ".detach()")
             if patch:
                 where = "they enter the other loss" if one else "each enters the loss of the other network"
                 yield Way(patch, f"Detach `{name}` and `{other}` where {where}", safe=True, why=_ENTERS)
     for place in places:
-        reads_ = _own_reads(finding, project, place, name)
+        reads_ = _own_reads(passes, finding.cause, project, place, name)
         yield from _without_history(reads_, name, safe=True)
     if finding.cause == "crossed-networks":
         # Which function computes which loss may not be told from the source: one after the other, and the proof decides.
@@ -258,13 +259,22 @@ def _same_key(source: Source, node: cst.BaseExpression, name: str) -> bool:
     return not isinstance(word, cst.SimpleString) or f'["{word.evaluated_value!s}"]' in name.replace("'", '"')
 
 
+def _parted(finding: Finding) -> tuple[Place | None, Place | None]:
+    """Where the two passes are made: where one function makes both, the calls of it that stand apart."""
+    stacks = (finding.facts.get(f"{which}_stack") or () for which in ("freed", "used"))
+    for then, now in zip(*stacks, strict=False):
+        if then["file"] != now["file"] or then["line"] != now["line"]:
+            return Place(then["file"], then["line"], then["function"]), Place(now["file"], now["line"], now["function"])
+    return finding.freed, finding.failed or finding.used
+
+
 def _own_reads(
-    finding: Finding, project: Project, place: Place | None, name: str
+    passes: tuple[Place | None, Place | None], cause: str, project: Project, place: Place | None, name: str
 ) -> list[tuple[Source, cst.BaseExpression]]:
     """Reads of a name on the way to one pass, and not to the other."""
-    found = [_reads_towards(project, p, name) for p in (finding.freed, finding.failed or finding.used)]
+    found = [_reads_towards(project, p, name) for p in passes]
     shared = {id(r) for _, r in found[0]} & {id(r) for _, r in found[1]}
-    if finding.freed == finding.failed and finding.cause == "crossed-networks":
+    if passes[0] == passes[1] and cause == "crossed-networks":
         shared = set()  # one pass, again and again: all of its reads are meant
     own = [(s, r) for s, r in _reads_towards(project, place, name) if id(r) not in shared]
     return [(s, r) for s, r in own if not _is_cut(s, r)]

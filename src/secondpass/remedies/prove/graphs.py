@@ -134,7 +134,8 @@ def of_other_kind(finding: Finding, remedy: Remedy) -> bool:
 def _made_once(finding: Finding) -> bool:
     """Whether one value goes through one and the same pass again and again; where it was made did not run again."""
     seen = (finding.facts.get("why") or {}).get("facts") or {}
-    return finding.freed == finding.failed and seen.get("again") is False and seen.get("next") is not True
+    one = finding.freed == finding.failed and finding.facts.get("freed_stack") == finding.facts.get("used_stack")
+    return one and seen.get("again") is False and seen.get("next") is not True
 
 
 def _stored(finding: Finding) -> bool:

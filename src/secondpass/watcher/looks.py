@@ -94,14 +94,14 @@ class Looks:
             return True
         if self.time.shared and self.ledger.passes <= _SHORT:
             return True  # most tests make no more
-        if self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
+        milestone = self.ledger.passes >= self._milestone
+        if milestone:
+            self._milestone = self.ledger.passes * _SPREAD
+        if milestone or self.ledger.passes <= _FIRST or note.iteration <= _PER_SITE:
             # A program with huge graphs gets fewer looks: never more than a tenth of its time. Where passes are made in a
             # hundred places (a suite of tests), the first of each are no beginning of a training.
             share = 0.1 if len(self.ledger.pass_sites) <= _SITES and not self.time.shared else _CROWDED
             return self.time.spent < 0.5 or self.time.within(share)
-        if self.ledger.passes >= self._milestone and self.time.within(_CROWDED):
-            self._milestone = self.ledger.passes * _SPREAD
-            return True
         return self.time.within(_SHARE)
 
     def look(self, note: PassNote, frame: FrameType | None, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:

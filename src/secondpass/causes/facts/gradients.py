@@ -75,20 +75,25 @@ class Series:
         leaves this step has applied all the same, together with one that came after them and was made for it.
 
         That they were for something else shows in what the program did with it: it moved, by hand and by their gradients, a
-        leaf that belongs to no optimizer and no module, while they were repeated; and the last pass has nothing to do with
-        that leaf. A pass whose gradients are added to another's on purpose is made once, or it is the last, too.
+        leaf that belongs to no optimizer and no module, or made another such leaf for each of them, while they were repeated;
+        and the last pass has nothing to do with such leaves. A pass whose gradients are added to another's on purpose is made
+        once, or it is the last, too.
         """
         ours = {n for o in trace.owners for n in o.leaves} | set(trace.held or ()) | set(self.leaves or ())
         by_hand = [(n, w) for s in trace.steps if not s.optimizer for n, g in s.used.items() for w in g or ()]
-        moved, made_for = {n for n, _ in by_hand} - ours, {w for n, w in by_hand if n not in ours}
+        made_for = {w for n, w in by_hand if n not in ours}
         sites = {p.stack for p in trace.passes if p.when in made_for}
-        # What was not looked at is as its likes.
-        seen = {p.stack: moved.isdisjoint(p.walked) for p in reversed(trace.passes) if p.walked}
+        strange: dict[object, list[set[int]]] = {}
+        for p in trace.passes:
+            if p.walked and p.kind == "backward":
+                strange.setdefault(p.stack, []).append({n for n in p.walked if n < 0} - ours)
+        sites |= {k for k, each in strange.items() if all(each) and len(set().union(*each)) == sum(map(len, each))}
+        free = {k for k, each in strange.items() if not any(each)}  # what was not looked at is as its likes
         used = {w for g in step.used.values() for w in g or ()}
         known = [p for p in trace.passes if p.when in used]
         aside = [p for p in known if p.stack in sites]
         own = [p for p in known if aside and p.when > aside[-1].when]
-        if self.optimizer and len(aside) > 1 and own and all(seen.get(p.stack) for p in own):
+        if self.optimizer and len(aside) > 1 and own and all(p.stack in free for p in own):
             return aside
         return []
 

@@ -251,10 +251,10 @@ def _is_aside(entry: Node, walked: frozenset[int] | None) -> bool:
 
 
 def _is_taken_apart(trace: Trace, entry: Node) -> bool:
-    """Whether a node gives a loop the parts of a tensor."""
+    """Whether a node gives a loop, or a store, the parts of a tensor."""
     source = source_of(trace, entry.place)
     stmt = source.statement(entry.place.line) if source is not None and entry.place is not None else None
-    return is_row(entry) or (is_view(entry) and isinstance(stmt, (ast.For, ast.AsyncFor)))
+    return is_row(entry) or (is_view(entry) and isinstance(stmt, (ast.For, ast.AsyncFor, ast.Expr)))
 
 
 def _owners(trace: Trace, leaves: set[int]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ trains and the paper says "with gradient penalty". Setting
 from __future__ import annotations
 
 from ..record import Carrier, Finding, Pass, Place, Remedy, Trace
-from ._finding import about_meeting, about_region, pass_evidence, quoted, remedy
+from ._finding import about_meeting, about_region, pass_evidence, place_of, quoted, remedy
 from .facts.flow import flows_into, is_term_of, name_of
 from .facts.meeting import Meeting
 from .facts.names import Named
@@ -189,6 +189,7 @@ def _constant(trace: Trace, first: Pass, later: Pass, severity: str) -> Finding:
         used=later.place,
         evidence=tuple(pass_evidence(trace, later.when, {first.when: "without create_graph"})),
         remedies=(_remedy(first.place),),
+        facts={"freed_stack": [place_of(p) for p in first.stack]},
     )
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
-from ..record import Finding, Remedy
+from ..record import Finding, Place, Remedy
 from .edit.source import Source
-from .find.flow import dotted, simple
+from .find.flow import calls, dotted, simple
 from .find.project import Project
 from .proposal import Way
 from .rewrite.arguments import pass_calls, set_argument
@@ -34,12 +35,33 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 def _calls(finding: Finding, remedy: Remedy, project: Project) -> Iterator[tuple[Source, cst.Call]]:
     """Gradient calls: at a known place, then all `grad` calls of the program, then a `backward` at the place."""
     here = [found for p in (remedy.place, finding.freed, finding.built, finding.failed) if (found := project.at(p))]
-    yield from ((s, c) for s, statement in here for c in pass_calls(statement) if _is_grad(c))
+    grads = [(s, c) for s, statement in here for c in pass_calls(statement) if _is_grad(c)]
+    if any(a.star == "**" for _, c in grads for a in c.args):
+        yield from _handed_on(finding, project)  # the arguments are the caller's
+        return
+    yield from grads
     for source in project.sources:
         for statement in simple(source.module, nested=True):
             if isinstance(statement, cst.SimpleStatementLine):
                 yield from ((source, c) for c in pass_calls(statement) if _is_grad(c))
     yield from ((s, c) for s, statement in here[:1] for c in pass_calls(statement))
+
+
+def _handed_on(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.Call]]:
+    """The calls of a function, further out in the pass's stack, that hand it what it hands on."""
+    stack = [Place(**p) for p in finding.facts.get("freed_stack") or ()]
+    for inner, outer in pairwise(stack):
+        here = project.at(outer)
+        own = [f for s in project.sources if s.file == inner.file for f in s.functions if _is_in(s, f, inner)]
+        for call in calls(here[1]) if here else ():
+            if here and any(f is function for _, f in project.callees(call) for function in own):
+                yield here[0], call
+                return
+
+
+def _is_in(source: Source, function: cst.FunctionDef, place: Place) -> bool:
+    statement = source.at(place.line)
+    return statement is not None and source.scope(statement) is function
 
 
 def _is_grad(call: cst.Call) -> bool:

@@ -93,14 +93,17 @@ def _losses(trace: Trace, later: Pass) -> set[str]:
 
 
 def _calls_of(source: Source, stmt: ast.stmt, function: str) -> set[str]:
-    """The calls of a function, as they are written in a statement. Objects are called without a name of the function: by what
-    was made of their class."""
+    """The calls of a function, as they are written in a statement. Objects are called without a name of the function, by what
+    was made of their class; and so are functions that are looked up."""
     calls = [n for n in ast.walk(stmt) if isinstance(n, ast.Call)]
     owner, _, name = function.rpartition(".")
     named = {ast.unparse(c) for c in calls if ast.unparse(c.func).rpartition(".")[2] == name}
-    if named or name not in ("__call__", "forward"):
+    if named:
         return named
-    return {ast.unparse(c) for c in calls if _is_made_of(source, c.func, owner.rpartition(".")[2])}
+    if name in ("__call__", "forward"):
+        return {ast.unparse(c) for c in calls if _is_made_of(source, c.func, owner.rpartition(".")[2])}
+    # What is looked up: `getattr(self, name)()`, `terms[i](x)`.
+    return {ast.unparse(c) for c in calls if isinstance(c.func, (ast.Call, ast.Subscript))}
 
 
 def _is_made_of(source: Source, function: ast.expr, kind: str) -> bool:

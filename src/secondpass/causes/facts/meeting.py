@@ -821,27 +821,20 @@ class Meeting:
         shared, own = self.owners(self.leaves), {n for n in self.walked if n < 0}
         if not self.steps_between and self.owners(own) == shared:
             return False  # all that the failing pass trains lies behind what both share: a sum does as well
+        if (
+            not self.steps_between
+            and self.owners(self.freed.walked or ()) == shared
+            and self._goes_on_in_others(shared)
+        ):
+            return False  # heads on one trunk, in one step: as it is written, the trunk is trained for both
         return len(shared) == 1 and len(self.owners(set(self.freed.walked or ()) | own)) > 1
 
-    @cached_property
-    def foreign(self) -> bool:
-        """Whether the optimizer that the failing pass is for owns nothing of what lies behind the entries."""
-        player = self.player(self.used) or (self.player(self.freed) if self.same_site else None) or set()
-        owned = {n for o in self.players if o.name in player for n in o.leaves}
-        return bool(owned) and bool(self.through) and not self.through & owned and not self.finished
-
-    @cached_property
-    def finished(self) -> bool:
-        """Whether those that train what lies behind the entries had their passes before, in loops that are over."""
-        return all(map(self._is_finished, self.owners(self.through)))
-
-    def _is_finished(self, owner: Owner) -> bool:
-        steps = [s for s in self.trace.steps if s.optimizer == owner.name]
-        filled = {when for s in steps for gradient in s.used.values() for when in gradient or ()}
-        loops = [p.loops for p in self.trace.passes if p.when in filled]
-        if not loops or self.used.loops is None:
-            return False
-        return all(x is not None and count_of(self.used.loops, x) is None for own in loops for x in own or (None,))
+    def _goes_on_in_others(self, owners: list[Owner]) -> bool:
+        """Whether all that enters is taken in by layers of other owners: these are put on top of it, not beside it."""
+        others = {n for o in self.players if o not in owners for n in o.leaves}
+        views = {n.number for n in self.walked.values() if is_view(n) and others.issuperset(n.parents or (0,))}
+        takes = {n.number for n in self.walked.values() if (others | views).intersection(n.parents or ())}
+        return self.leaves.isdisjoint(self._reached(takes))
 
     @cached_property
     def in_turns(self) -> bool:

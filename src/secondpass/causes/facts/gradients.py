@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...record import Pass, Step, Trace
+from ...record import Pass, Place, Step, Trace
 
 __all__ = ["Series", "from_new_leaves", "series", "wasted"]
 
@@ -83,7 +83,7 @@ class Series:
         by_hand = [(n, w) for s in trace.steps if not s.optimizer for n, g in s.used.items() for w in g or ()]
         made_for = {w for n, w in by_hand if n not in ours}
         sites = {p.stack for p in trace.passes if p.when in made_for}
-        strange: dict[object, list[set[int]]] = {}
+        strange: dict[tuple[Place, ...], list[set[int]]] = {}
         for p in trace.passes:
             if p.walked and p.kind == "backward":
                 strange.setdefault(p.stack, []).append({n for n in p.walked if n < 0} - ours)

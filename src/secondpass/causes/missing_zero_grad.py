@@ -75,8 +75,9 @@ import ast
 from ..record import Finding, Pass, Place, Step, Trace
 from ..source import effects
 from ._finding import quoted, remedy, warning
-from .facts.gradients import Series, series
-from .facts.lines import sources_of
+from .facts.gradients import Series, never_applied, series
+from .facts.lines import source_of, sources_of
+from .facts.reads import reads_in_turn
 
 CODE = "SP403"
 TITLE = "gradients of earlier steps pile up"
@@ -119,7 +120,7 @@ def diagnose(trace: Trace) -> list[Finding]:
         mixed = [(s, aside) for s in one.plain if (aside := one.aside(trace, s))]
         if len(mixed) > 1:  # each of them repeats it
             found.append(_aside(trace, one, *mixed[-1]))
-    return found
+    return found + [_read(trace, p) for p in never_applied(trace) if len(p) > _TIMES and reads_in_turn(trace, p[-1])]
 
 
 def _clears_unseen(trace: Trace) -> bool:
@@ -244,6 +245,32 @@ def _aside(trace: Trace, one: Series, step: Step, aside: list[Pass]) -> Finding:
         step=_line(step),
         right_before=True,
     )
+
+
+def _read(trace: Trace, passes: list[Pass]) -> Finding:
+    place = passes[-1].place
+    message = (
+        f"The gradients that the program reads after each of the {len(passes)} passes here are sums: of every pass since they were "
+        "cleared, before the first one. No step ever applies them."
+    )
+    before = [c for c in trace.clears if c.when <= passes[0].when and c.place is not None]
+    clear = before[-1].place if before else None
+    source = source_of(trace, clear) if clear and place and clear.function == place.function else None
+    stmt = source.statement(clear.line) if source is not None and clear is not None else None
+    call = stmt.value if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
+    name = ast.unparse(call.func.value) if call is not None and isinstance(call.func, ast.Attribute) else ""
+    remedies = [
+        remedy(
+            "add-zero-grad",
+            f"call {name}.zero_grad() before each of these passes"
+            if name
+            else "clear the gradients before each of these passes",
+            "backward() adds to the gradients that are there.",
+            target=name,
+            place=place,
+        )
+    ]
+    return warning(CODE, "missing-zero-grad", message, place, remedies, right_before=bool(name))
 
 
 def _in_closure(trace: Trace, step: Step) -> Finding:

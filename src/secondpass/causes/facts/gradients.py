@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from ...record import Pass, Place, Step, Trace
 
-__all__ = ["Series", "from_new_leaves", "series", "wasted"]
+__all__ = ["Series", "from_new_leaves", "never_applied", "series", "wasted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,29 @@ def wasted(trace: Trace, one: Pass) -> bool | None:
             return None
         left.discard(leaf)
     return not left
+
+
+def never_applied(trace: Trace) -> list[list[Pass]]:
+    """Passes of one place that each found there what those before had left, one on top of the other, and of whose gradients no
+    step has ever made use."""
+    used = {w for s in trace.steps for g in s.used.values() for w in g or ()}
+    sites: dict[tuple[Place, ...], list[Pass]] = {}
+    for p in trace.passes:
+        if p.kind == "backward" and p.filled and p.found:
+            sites.setdefault(p.stack, []).append(p)
+    runs = []
+    for passes in sites.values():
+        whens = [p.when for p in passes]
+        if not used.isdisjoint(whens) or any(g is None for p in passes for g in p.found.values()):
+            continue
+        piled = [passes[0]]
+        for before, p in pairwise(passes):
+            if all(before.when in (g or ()) for g in p.found.values()):
+                piled.append(p)
+            elif len(piled) < 3:
+                piled = [p]
+        runs.append(piled)
+    return runs
 
 
 def from_new_leaves(trace: Trace) -> list[Pass]:

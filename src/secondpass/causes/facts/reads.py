@@ -9,7 +9,7 @@ import ast
 from ...record import Pass, Trace
 from .lines import source_of, sources_of
 
-__all__ = ["reads_gradients", "reads_graph"]
+__all__ = ["reads_gradients", "reads_graph", "reads_in_turn"]
 
 _READING = ("_saved_", "_raw_saved_", "next_functions")
 """How the attributes begin that a graph is read by."""
@@ -37,6 +37,17 @@ def reads_gradients(trace: Trace, first: Pass, second: Pass) -> bool:
     lines = range(pair[0].line + 1, pair[1].line)
     between = [s for s in source.statements if s.lineno in lines and (s.end_lineno or s.lineno) in lines]
     return any(_looks(trace, s, 2) for s in between)
+
+
+def reads_in_turn(trace: Trace, one: Pass) -> bool:
+    """Whether statements behind a pass, in the innermost loop around it, look at gradients in every turn."""
+    source = source_of(trace, one.place)
+    stmt = source.statement(one.place.line) if source is not None and one.place is not None else None
+    loops = source.loops(stmt.lineno) if source is not None and stmt is not None else []
+    if not loops or stmt is None:
+        return False
+    behind = (s for s in ast.walk(loops[0]) if isinstance(s, ast.stmt) and s.lineno > stmt.lineno)
+    return any(_looks(trace, s, 2) for s in behind)
 
 
 def _looks(trace: Trace, node: ast.AST, depth: int) -> bool:

@@ -93,6 +93,8 @@ class Series:
         known = [p for p in trace.passes if p.when in used]
         aside = [p for p in known if p.stack in sites]
         own = [p for p in known if aside and p.when > aside[-1].when]
+        if any(p.given for p in (*aside, *own)):
+            return []  # what one of them gave a leaf is sent on through the next, by hand
         if self.optimizer and len(aside) > 1 and own and all(p.stack in free for p in own):
             return aside
         return []

@@ -27,7 +27,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 WARM = 160
 # name, steps in a round, rounds, target
-PROGRAMS = [("mlp", "tiny MLP", 500, 15, 1.05), ("transformer", "small transformer", 3, 15, 1.02)]
+PROGRAMS = [("mlp", "tiny MLP", 500, 15, 1.05), ("transformer", "small transformer", 12, 11, 1.02)]
 FAILS_WITHIN = 2.0
 
 

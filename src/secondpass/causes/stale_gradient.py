@@ -70,7 +70,7 @@ direction that was right for other parameters.
 
 from __future__ import annotations
 
-from ..record import Finding, Pass, Step, Trace
+from ..record import Carrier, Finding, Pass, Step, Trace
 from ._finding import quoted, remedy, warning
 from .facts.gradients import series
 from .facts.lines import source_of
@@ -85,15 +85,17 @@ FEWER_STEPS = True
 
 def diagnose(trace: Trace) -> list[Finding]:
     """Steps that applied nothing but what an earlier step of the same optimizer had applied, and had moved leaves with."""
-    places: dict[object, list[Step]] = {}
+    places: dict[object, dict[str, list[Step]]] = {}
     for one in series(trace):
         for step in one.plain:
-            if one.stale(step):
-                places.setdefault((step.optimizer, step.place), []).append(step)
-    return [_explain(trace, steps) for steps in places.values() if len(steps) > 1 or trace.ended]
+            if one.stale(step):  # a loop over optimizers steps with several in one place
+                places.setdefault(step.place or step.optimizer, {}).setdefault(step.optimizer, []).append(step)
+    often = ([s for s in own.values() if len(s) > 1 or trace.ended] for own in places.values())
+    return [_explain(trace, own) for own in often if own]
 
 
-def _explain(trace: Trace, steps: list[Step]) -> Finding:
+def _explain(trace: Trace, own: list[list[Step]]) -> Finding:
+    steps = max(own, key=len)
     step = steps[0]
     name = quoted(step.optimizer, "the optimizer")
     given = {when for gradient in step.used.values() for when in gradient or ()}
@@ -120,7 +122,12 @@ def _explain(trace: Trace, steps: list[Step]) -> Finding:
     freed = before[-1].place if before else None
     times = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     evidence = [{"what": "note", "text": f"{times} without a pass since the step before"}]
-    return warning(CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence)
+    if others := [quoted(o[0].optimizer, "another optimizer") for o in own if o is not steps]:
+        evidence.append({"what": "note", "text": f"so does {' and '.join(others)}"})
+    carrier = Carrier(step.optimizer, "local") if step.optimizer else None
+    return warning(
+        CODE, "stale-gradient", message, step.place, remedies, freed=freed, evidence=evidence, carrier=carrier
+    )
 
 
 def _others_went_on(trace: Trace, step: Step) -> bool:

@@ -50,6 +50,10 @@ def find_writes(graph: Graph, *, whole: bool) -> tuple[list[Write], int | None, 
     for statement, _ in log.stack(start)[1:]:
         under = Place(watcher.files.show(statement.file), statement.line, statement.function)
         candidates += [(under, target, how) for target, how in _writes(under, watcher.files)]
+    # What had the changed tensor as it was saved, and made the next of it: nothing else in the graph is made of both.
+    had = graph.nodes[graph.failing]
+    heirs = [(graph.number[n], n.name()) for n, own in graph.nodes.items() if any(p in own for p in had)]
+    made: set[tuple[Place, str, str]] = set()
     for k, one in enumerate(ran):
         found = _writes(one.place, watcher.files)
         for target, how in found:
@@ -58,6 +62,8 @@ def find_writes(graph: Graph, *, whole: bool) -> tuple[list[Write], int | None, 
             if k == 0 and len(found) < 2 and _is_itself(graph.failing.name(), how):
                 continue
             candidates.append((one.place, target, how))
+            if any(one.began <= n < one.ended and n != number and _is_itself(op, how) for n, op in heirs):
+                made.add(candidates[-1])
     if not candidates:
         how, place = _by_module(graph) if leaf is None else ("", None)
         return [Write(note.when, leaf_name or (names[0] if names else ""), leaf, place, how)], leaf, names
@@ -65,6 +71,7 @@ def find_writes(graph: Graph, *, whole: bool) -> tuple[list[Write], int | None, 
     # What is `env.position` at the pass is `self.position` in the method that wrote.
     inner = {n.rpartition(".")[2] for n in names if "." in n}
     known = [c for c in candidates if c[1] in names]
+    known = known or [c for c in candidates if c in made]
     known = known or [c for c in candidates if "." in c[1] and c[1].rpartition(".")[2] in inner]
     known = known or [c for c in candidates if c[1].partition(".")[0] in bases]
     if leaf is not None and not any(c[1] in names for c in candidates):

@@ -1,4 +1,4 @@
-# stale-gradient:; other
+# stale-gradient: self.opt; other
 import torch, torch.nn as nn
 torch.manual_seed(0)
 class Solver:

@@ -224,6 +224,9 @@ def _replaced(
     :param gone: nothing holds the old parameters any more, but the optimizer
     """
     name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
+    stayed = (trace.nodes[n].leaf or "" for n in (trace.held or frozenset()).intersection(owner.leaves))
+    if not while_it_ran and any(is_below(leaf, name) and leaf not in strangers for leaf in stayed):
+        return _given_anew(trace, owner, strangers)
     place = _placed(trace, owner, name)
     made = quoted(owner.name, "the optimizer")
     lives_on = trace.held is not None and trace.held >= set(owner.leaves)
@@ -262,6 +265,27 @@ def _replaced(
         lives_on=lives_on,
         gone=gone,
     )
+
+
+def _given_anew(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
+    """Some parameters of a network were given another value each, a new parameter, after its optimizer was made."""
+    found = [(place, name) for name in strangers if (place := _assigned_at(trace, name)) is not None]
+    place, name = min(found, key=lambda one: one[0].line) if found else (_placed(trace, owner), strangers[0])
+    made = quoted(owner.name, "the optimizer")
+    message = (
+        f"`{name}` gets gradients but is not in {made}, which still holds the parameter that was there before: it was assigned "
+        f"anew after {made} was made" + (f", and so were {len(strangers) - 1} more." if len(strangers) > 1 else ".")
+    )
+    remedies = [
+        remedy(
+            "other",
+            f"fill the parameter that is there (`with torch.no_grad(): {name}.copy_(...)`), or make {made} afterwards",
+            "An optimizer keeps the parameters it was given; those that come later are never updated.",
+            target=name,
+            place=place,
+        )
+    ]
+    return warning(CODE, "unreached-parameter", message, place, remedies, carrier=Carrier(name, "attribute"))
 
 
 def _named_alike(trace: Trace, owner: Owner) -> list[str]:

@@ -156,7 +156,13 @@ def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
     """`meters["loss"].total` is `self.total` where the class itself writes it; `net.table[0]` is `self.table[n]`."""
     if name in written or "." not in name:
         return name
-    own = f"self.{unparsed(name.rpartition('.')[2])}"
+    parts = name.split(".")
+    for i in range(
+        len(parts) - 2, 0, -1
+    ):  # what its class writes may hold it further in: `self.q` of `self.q.base.scale`
+        if f"self.{unparsed(parts[i])}" in written:
+            return ".".join(["self", *parts[i:]])
+    own = f"self.{unparsed(parts[-1])}"
     base, slot, _ = own.partition("[")
     said = own in written or (slot and any(w.startswith(f"{base}[") for w in written))
     # Further than one attribute away, the name that its own class uses says more than the way to it.

@@ -76,8 +76,8 @@ def _piled_up(m: Meeting) -> bool:
 def _stored(m: Meeting) -> bool:
     if not m.new or m.born == "this iteration":
         return False
-    if m.born == "before the loop" and not _repeats(m):
-        return False  # one iteration's values, used by several losses
+    if m.born == "before the loop" and (m.next_player or not _repeats(m)):
+        return False  # one iteration's values, used by several losses, or by several players
     kept = m.still_stored and (m.again is True or added_to(m)) and m.born != "before the loop"
     several = m.stores_several is not None or kept or m.assembled
     several = (

@@ -28,6 +28,8 @@ share an element.
   container under `torch.no_grad()`, which does not even build the graph.
 - **recompute**: where gradients should flow through it, store the inputs and
   run the network on them again each time.
+- **other**: where it was filled for one update (the log-probabilities of an
+  episode), empty it behind the step, so that the next one has its own only.
 
 ## Example
 
@@ -87,7 +89,7 @@ from .facts.names import Named, as_written
 
 CODE = "SP107"
 TITLE = "tensors with history are stored and used again"
-REMEDIES = ("detach", "recompute")
+REMEDIES = ("detach", "recompute", "other")
 TRIED = ("detach", "recompute", "other")
 INSTEAD = "`retain_graph=True` would keep every stored graph alive, with weights that are gone."
 CAUSED_BY = ("keep-history",)
@@ -127,6 +129,18 @@ def explain(meeting: Meeting) -> Finding:
     # What computes it is being trained: to keep the values would be to keep them from before.
     if memo is not None or made_if_missing(meeting) or meeting.only_way_stored:
         remedies.reverse()
+    store = meeting.stores_several
+    if memo is None and store is not None and meeting.collected and meeting.only_way_stored:
+        remedies.insert(
+            0,
+            remedy(
+                "other",
+                f"empty `{as_written(meeting.trace, store.name, ())}` behind the step",
+                "It was filled for one update, which has gone through all of it; the next one is for what has come since.",
+                target=name,
+                place=meeting.used.place,
+            ),
+        )
     return about_meeting(CODE, "stored-history", meeting, message, carrier, remedies)
 
 

@@ -30,6 +30,7 @@ __all__ = ["Barren", "Held", "Seen", "Snapshot", "Trail", "look"]
 
 _DEPTH = 5
 _BUDGET = 4000
+_PARTS = 8
 _WALK = 2000
 _MEASURED = (4, 8, 16)
 _ENDS = 6
@@ -123,6 +124,8 @@ class Snapshot:
     holders: list[Held] = field(default_factory=list)
     optimizers: list[tuple[str, Any]] = field(default_factory=list)
     """Names and optimizers, for use at once: whoever keeps the snapshot empties the list."""
+    players: dict[str, Any] = field(default_factory=dict)
+    """The optimizers in what single names of the frames hold, seen before or not (`player.optimizer`): a loop may go over them."""
     modules: list[tuple[str, Any]] = field(default_factory=list)
     leaves: list[tuple[str, Any]] = field(default_factory=list)
     """Tensors that require a gradient themselves, and that no module has: names that lead straight to a parameter."""
@@ -271,6 +274,16 @@ class _Look:
         with local(frame) as names:
             if names is not frame.f_globals:
                 self.names(names, code)
+            for name, value in list(names.items()):
+                if issubclass(type(value), tuple) or self.is_own(type(value)):
+                    self.player(name, value)
+
+    def player(self, name: str, value: Any) -> None:
+        """The optimizer of somebody who has one."""
+        inner = enumerate(value) if issubclass(type(value), tuple) else ((key, v) for _, key, v in parts(value))
+        for key, one in islice(inner, _PARTS):
+            if issubclass(type(one), torch.optim.Optimizer):
+                self.shot.players[f"{name}.{key}"] = one
 
     def names(self, names: Any, code: CodeType) -> None:
         for name, value in _direct_first(names):

@@ -124,6 +124,7 @@ class Looks:
             book = self.gradients.book(optimizer)
             book.name = name or book.name
             note.optimizers[name] = book
+        note.optimizers |= {name: self.gradients.book(o) for name, o in note.shot.players.items()}
         held: set[int] = set()
         for name, module in note.shot.modules:
             self.reducers.see(name, module)
@@ -139,7 +140,7 @@ class Looks:
         self.leaves.held = held or self.leaves.held
         if bare:
             self.libraries = {n for n, m in note.shot.modules if len(m._modules) and self.files.is_library(type(m))}
-        note.shot.optimizers, note.shot.modules, note.shot.leaves = [], [], []
+        note.shot.optimizers, note.shot.modules, note.shot.leaves, note.shot.players = [], [], [], {}
         note.value = bits(outputs[0]) if len(outputs) == 1 else None
         roots = edges(outputs)
         graph = walk(roots, touchable() // 2) if self._too_deep < _DEEP else None

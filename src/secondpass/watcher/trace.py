@@ -210,7 +210,8 @@ class _Builder:
         graph = self.graph
         if graph is not None and note is graph.failed.note:
             known = self.watcher.gradients.by_identity
-            seen = {n: known[id(o)][1] for n, o in graph.shot.optimizers if id(o) in known}
+            both = [*graph.shot.optimizers, *graph.shot.players.items()]
+            seen = {n: known[id(o)][1] for n, o in both if id(o) in known}
         else:
             seen = note.optimizers or {}
         return {n: self.books[id(book)] for n, book in seen.items() if n and id(book) in self.books}

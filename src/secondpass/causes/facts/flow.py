@@ -82,7 +82,8 @@ def _follow(trace: Trace, first: Pass, later: Pass | None, pure: bool) -> bool:
         if later is None and _sends(source, place.line, tainted):
             return True
         if later is not None and (place.file, place.function) in shared:
-            return _reaches(trace, later, tainted, pure, summed, losses)
+            if _reaches(trace, later, (place.file, place.function), tainted, pure, summed, losses):
+                return True
     return False
 
 
@@ -263,8 +264,14 @@ def _sends(source: Source, line: int, tainted: set[str]) -> bool:
     return any((root := root_of(n)) is not None and _mentions(root, tainted) for n in behind if not hasattr(n, "body"))
 
 
-def _reaches(trace: Trace, later: Pass, tainted: set[str], pure: bool, summed: bool, losses: set[str]) -> bool:
+def _reaches(
+    trace: Trace, later: Pass, here: tuple[str, str], tainted: set[str], pure: bool, summed: bool, losses: set[str]
+) -> bool:
+    """Whether the statement of a function that leads to a later pass (and, where sums are asked for, those further in) takes
+    one of its names."""
     for place in later.stack:
+        if not pure and (place.file, place.function) != here:
+            continue
         there = source_of(trace, place)
         if there is None:
             continue

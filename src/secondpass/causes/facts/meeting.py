@@ -502,6 +502,19 @@ class Meeting:
         return None
 
     @cached_property
+    def collected(self) -> bool:
+        """Whether a container was filled for the first pass, which went through all that it held, and since for the next one:
+        with several values, as then. One more each time is a memory that grows."""
+        holder, freed = self.stores_several, self.freed
+        if holder is None or freed is None or freed.walked is None or freed.number is None:
+            return False
+        now = [h for h in self.trace.holdings if h.when == self.used.when and h.path.is_below(holder)]
+        numbers = {n for h in now for n in h.numbers}
+        numbers |= {b.number for b in self.trace.bindings if b.when == self.used.when and b.path.is_below(holder)}
+        old = {n for n in numbers if n < freed.number}
+        return len(old) > 1 and old <= freed.walked and len(numbers - old) > 1
+
+    @cached_property
     def in_turn(self) -> Path | None:
         """A container of which passes take now these values, now others: what was put there is data."""
         for b in (*self.bound_now, *self.bound_then):

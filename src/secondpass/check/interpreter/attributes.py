@@ -64,6 +64,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Function):
         if name == "cache_clear" and "cached" in owner.marks:
             return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))
+        if name == "register" and "dispatch" in owner.marks:
+            return Native(name, lambda m, args, kwargs: _register(m, owner, args))
         return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
     if isinstance(owner, (Bound, Native)):
         if name in _OF_TENSORS:
@@ -85,6 +87,19 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
         return m.lack("AttributeError").attribute(name)
     return method(m, owner, name)
+
+
+def _register(m: Machine, general: Function, args: list[Any]) -> Any:
+    """`f.register(kind)(act)` and `f.register(act)`, where the annotation of the first argument names the kind."""
+    first = args[0] if args else None
+    if not isinstance(first, Function):
+        return Native("register", lambda m, more, words: _register(m, general, [more[0], first]))
+    kind: Any = args[1] if len(args) > 1 else None
+    spec = [a for a in first.node.args.args if a.annotation is not None]
+    if len(args) == 1 and spec and spec[0].annotation is not None:
+        kind = m.evaluate(spec[0].annotation, first.cells)
+    general.attrs.setdefault("kinds", []).append((kind, first))
+    return first
 
 
 def _send(m: Machine, stream: Stream, value: Any) -> Any:

@@ -165,10 +165,27 @@ def _reverse(m: Machine, box: List, *_: Any) -> None:
     list.reverse(box)
 
 
+def _extend_left(m: Machine, box: List, values: Any = (), *_: Any) -> None:
+    many = List(depth=m.short)
+    _extend(m, many, values)
+    for value in many:
+        _insert(m, box, 0, value)
+    box.loose = box.loose or many.loose
+
+
+def _rotate(m: Machine, box: List, by: Any = 1, *_: Any) -> None:
+    if isinstance(by, int) and not box.loose and box:
+        by %= len(box)
+        box[:] = [*box[-by:], *box[:-by]] if by else list(box)
+    else:
+        box.loose = True
+
+
 _LIST: dict[str, Callable[..., Any]] = {
     "append": _append, "extend": _extend, "pop": _pop, "insert": _insert, "remove": _remove, "index": _index,
     "clear": _clear, "copy": _copy, "popleft": _popleft, "sort": _sort, "reverse": _reverse,
     "appendleft": lambda m, box, value=None: _insert(m, box, 0, value),
+    "extendleft": _extend_left, "rotate": _rotate,
     "count": lambda m, box, *_: Unknown(plain=True),
     "__setitem__": lambda m, box, key, value: m.set_item(box, key, value),
 }  # fmt: skip
@@ -269,6 +286,8 @@ def method(m: Machine, owner: Any, name: str) -> Any:
     if isinstance(owner, List) and name in _LIST:
         act = _LIST[name]
         return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
+    if isinstance(owner, List) and name == "maxlen":
+        return Unknown(plain=True) if owner.limit is None and owner.forgets else owner.limit
     if isinstance(owner, set) and name in ("add", "discard", "remove"):
         change = owner.add if name == "add" else owner.discard
         return Native(name, lambda m, args, kwargs: change(*args) if args else None)

@@ -27,6 +27,8 @@ _MARKS = {
     "functools.lru_cache": "cached",
     "functools.cache": "cached",
     "abc.abstractmethod": "abstract",
+    "functools.singledispatch": "dispatch",
+    "functools.singledispatchmethod": "dispatch",
 }
 
 

@@ -13,11 +13,12 @@ from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
 from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Return, Scope
-from .names import bind, import_from, import_statement
-from .operators import augmented, compare
+from .names import import_from, import_statement
+from .operators import augmented
+from .patterns import fits
 from .skipped_turns import counted, jumps
 from .unfinished_loops import compared, decided
-from .values import Object, Tensor, Unknown
+from .values import Object, Tensor, Unknown, identity
 
 __all__ = ["BREAK", "block", "lean", "widen"]
 
@@ -220,16 +221,10 @@ def _delete_item(owner: Any, key: Any) -> None:
 def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
     subject = evaluate(m, node.subject, scope)
     for case in node.cases:
-        pattern = case.pattern
-        if isinstance(pattern, ast.MatchValue):
-            same: Any = compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
-        elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
-            if pattern.name:
-                bind(scope, pattern.name, subject)
-            same = True
-        else:
-            same = Unknown(plain=True)
-        if m.truth(same, False if doomed(case.body) else None):
+        lean = False if doomed(case.body) else None
+        known = fits(m, case.pattern, subject, scope)
+        asked = Unknown(("fits", identity(subject), ast.unparse(case.pattern)), plain=True) if known is None else known
+        if m.truth(asked, lean) and (case.guard is None or m.truth(evaluate(m, case.guard, scope), lean)):
             return block(m, case.body, scope)
     return None
 

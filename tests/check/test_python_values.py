@@ -235,6 +235,176 @@ for x in data:
     train(h.sum())
     operator.setitem(box, "h", h{cut})
 """,
+    "module __dict__ _modules getattr": """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleDict({{"cell": nn.Linear(3, 3)}})
+    def __getattr__(self, name):
+        parts = self.__dict__["_modules"].get("parts")
+        if parts is not None and name in parts:
+            return parts[name]
+        return super().__getattr__(name)
+m = M()
+opt = torch.optim.SGD(m.parameters(), lr=0.1)
+h = torch.zeros(1, 3)
+for x in data:
+    h = torch.tanh(m.cell(x) + h)
+    train(h.sum())
+    h = h{cut}
+""",
+    "module getattr wrapped": """
+class W(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("inner"), name)
+class C(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.h = torch.zeros(1, 3)
+    def step(self, x):
+        self.h = torch.tanh(self.fc(x) + self.h)
+        return self.h
+w = W(C())
+opt = torch.optim.SGD(w.parameters(), lr=0.1)
+for x in data:
+    train(w.step(x).sum())
+    w.inner.h = w.inner.h{cut}
+""",
+    "descriptor": """
+class Slot:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+    def __get__(self, obj, cls=None):
+        return getattr(obj, self.name)
+    def __set__(self, obj, value):
+        setattr(obj, self.name, value{cut})
+class S:
+    h = Slot()
+    def __init__(self):
+        self.h = torch.zeros(1, 3)
+s = S()
+for x in data:
+    h = torch.tanh(net(x) + s.h)
+    train(h.sum())
+    s.h = h
+""",
+    "__getitem__ object": """
+class S:
+    def __init__(self):
+        self._d = {{"h": torch.zeros(1, 3)}}
+    def __getitem__(self, k):
+        return self._d[k]
+    def __setitem__(self, k, v):
+        self._d[k] = v
+    def __contains__(self, k):
+        return k in self._d
+s = S()
+for x in data:
+    s["h"] = torch.tanh(net(x) + (s["h"] if "h" in s else 0))
+    train(s["h"].sum())
+    s["h"] = s["h"]{cut}
+""",
+    "operator overload": """
+class S:
+    def __init__(self, h):
+        self.h = h
+    def __add__(self, other):
+        return S(torch.tanh(self.h + other))
+    def __neg__(self):
+        return S(self.h{cut})
+    def __invert__(self):
+        return S(self.h{cut})
+s = S(torch.zeros(1, 3))
+for x in data:
+    s = s + net(x)
+    train(s.h.sum())
+    s = -s
+""",
+    "matmul overload": """
+class S:
+    def __init__(self, h):
+        self.h = h
+    def __matmul__(self, other):
+        return S(torch.tanh(other(self.h)))
+    def __len__(self):
+        return 1
+    def __bool__(self):
+        return True
+    def __eq__(self, o):
+        return True
+    def __abs__(self):
+        return S(self.h{cut})
+s = S(torch.zeros(1, 3))
+for x in data:
+    s = s @ net if s else s
+    train((s.h + x).sum())
+    s = abs(s)
+""",
+    "async gather": """
+import asyncio
+async def step(x, h):
+    return torch.tanh(net(x) + h)
+async def main():
+    hs = [torch.zeros(1, 3), torch.zeros(1, 3)]
+    for x in data:
+        hs = await asyncio.gather(*(step(x, h) for h in hs))
+        train(sum(h.sum() for h in hs))
+        hs = [h{cut} for h in hs]
+asyncio.run(main())
+""",
+    "thread pool map": """
+from concurrent.futures import ThreadPoolExecutor
+h = torch.zeros(1, 3)
+with ThreadPoolExecutor(2) as pool:
+    for x in data:
+        outs = list(pool.map(lambda w: torch.tanh(net(x) + h), range(2)))
+        h = sum(outs)
+        train(h.sum())
+        h = h{cut}
+""",
+    "thread pool submit": """
+from concurrent.futures import ThreadPoolExecutor
+h = torch.zeros(1, 3)
+pool = ThreadPoolExecutor(2)
+for x in data:
+    f = pool.submit(lambda a: torch.tanh(net(a) + h), x)
+    h = f.result()
+    train(h.sum())
+    h = h{cut}
+""",
+    "weakref": """
+import weakref
+class S:
+    pass
+s = S()
+s.h = torch.zeros(1, 3)
+ref = weakref.ref(s)
+for x in data:
+    ref().h = torch.tanh(net(x) + ref().h)
+    train(s.h.sum())
+    s.h = s.h{cut}
+""",
+    "tensordict like": """
+class TD(dict):
+    def __getattr__(self, k):
+        return self[k]
+    def __setattr__(self, k, v):
+        self[k] = v
+    def apply(self, f):
+        return TD({{k: f(v) for k, v in self.items()}})
+s = TD(h=torch.zeros(1, 3))
+for x in data:
+    s.h = torch.tanh(net(x) + s.h)
+    train(s.h.sum())
+    s = s.apply(lambda t: t{cut})
+""",
 }
 
 

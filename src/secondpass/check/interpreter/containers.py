@@ -34,6 +34,9 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
     """`item in box` and `item not in box`."""
     found: Any = None
     if isinstance(box, Object):
+        own = box.cls.find("__contains__")
+        if own is not None:
+            return _found(m, op, m.known_truth(m.call(own[0], [box, item], {})), item, box)
         box = box.hidden.get("items", box)
     if isinstance(box, str):
         found = item in box if isinstance(item, str) else None
@@ -53,6 +56,10 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
     elif isinstance(box, Dict) and any(_has_history(v) for v in box.others):
         # A cache of graphs: what is asked for once is asked for again.
         return Unknown(("likely", isinstance(op, ast.In), identity(box)), plain=True)
+    return _found(m, op, found, item, box)
+
+
+def _found(m: Machine, op: ast.cmpop, found: Any, item: Any, box: Any) -> Any:
     if found is None:
         key = ("in", identity(item), identity(box))
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)

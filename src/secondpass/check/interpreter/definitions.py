@@ -93,7 +93,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     finally:
         m.frames.pop()
     made.attrs = inner.vars
-    for value in list(inner.vars.values()):
+    for name, value in list(inner.vars.items()):
+        if isinstance(value, Object) and (told := value.cls.find("__set_name__")) is not None:
+            m.call(told[0], [value, made, name], {})
         if isinstance(value, Function):
             _claim(value, made)
         elif isinstance(value, Bound) and isinstance(value.function, Function):

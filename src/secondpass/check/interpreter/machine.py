@@ -356,6 +356,9 @@ class Machine(ABC):
     @staticmethod
     @abstractmethod
     def members(owner: Object, name: str) -> Dict: ...
+    @staticmethod
+    @abstractmethod
+    def named(owner: Object) -> Dict: ...
     @abstractmethod
     def before_forward(self, owner: Object, args: list[Any]) -> list[Any]: ...
     @abstractmethod
@@ -426,7 +429,18 @@ class Machine(ABC):
             return size > 0
         if isinstance(value, (Tensor, Stream)):
             return None
+        if isinstance(value, Object):
+            return self._object_truth(value)
         return True
+
+    def _object_truth(self, value: Object) -> bool | None:
+        """The truth of an object: what its methods say, or whether it has elements."""
+        for name in ("__bool__", "__len__"):
+            found = value.cls.find(name)
+            if found and isinstance(found[0], Function):
+                return self.known_truth(self.call(found[0], [value], {}))
+        items = value.hidden.get("items")
+        return True if items is None or value.cls.module is None else self.known_truth(items)
 
     # modules ----------------------------------------------------------------------------------------------------------
 

@@ -141,6 +141,9 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
         if isinstance(key, tuple) and key and key[0] == "not":
             return Unknown(key[1], plain=True)
         return Unknown(("not", key), plain=True)
+    if isinstance(value, Object):
+        found = value.cls.find({ast.USub: "__neg__", ast.Invert: "__invert__", ast.UAdd: "__pos__"}[type(op)])
+        return m.call(found[0], [value], {}) if found else Unknown()
     if isinstance(value, Tensor):
         names = {ast.USub: "neg", ast.Invert: "bitwise_not"}
         return m.operate(names[type(op)], [value], {}) if type(op) in names else value

@@ -27,7 +27,10 @@ Args = list[Any]
 Words = dict[str, Any]
 
 
-@function("builtins.dict", "collections.OrderedDict")
+_OBJECT = Class("object", [])
+
+
+@function("builtins.dict", "collections.OrderedDict", "weakref.WeakValueDictionary", "weakref.WeakKeyDictionary")
 def _dict(m: Machine, args: Args, kwargs: Words) -> Any:
     made = Dict(depth=m.short)
     if args:
@@ -96,6 +99,9 @@ def _pure(name: str, real: Any) -> Any:
             except Exception:  # whatever the program's own values do not allow
                 return Unknown(plain=True)
             return found if is_concrete(found) else Unknown(plain=True)
+        own = args[0].cls.find(f"__{name}__") if args and isinstance(args[0], Object) else None
+        if own is not None:
+            return m.call(own[0], args, {})
         if any(isinstance(a, Tensor) for a in args) and name in ("abs", "round"):
             return m.operate(name, list(args), {})
         if name in ("min", "max"):
@@ -303,7 +309,9 @@ def _wraps(m: Machine, args: Args, kwargs: Words) -> Any:
     return External("functools.wraps.done")
 
 
-@function("functools.wraps.done", "abc.abstractmethod", "torch.jit.export", "typing.overload", "typing.cast")
+@function(
+    "weakref.proxy", "functools.wraps.done", "abc.abstractmethod", "torch.jit.export", "typing.overload", "typing.cast"
+)
 def _as_is(m: Machine, args: Args, kwargs: Words) -> Any:
     return args[-1]
 
@@ -316,6 +324,17 @@ def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
     for item in values[1:]:
         total = m.call(args[0], [total, item], {})
     return total
+
+
+@function("builtins.object.__setattr__")
+def _set_attribute(m: Machine, args: Args, kwargs: Words) -> None:
+    get_attribute(m, _OBJECT, "__setattr__").act(m, args, kwargs)
+
+
+@function("weakref.ref", "weakref.WeakMethod")
+def _reference(m: Machine, args: Args, kwargs: Words) -> Native:
+    """What it refers to lives as long as the program uses it."""
+    return Native("ref", lambda m, given, words: args[0])
 
 
 @function("builtins.property")

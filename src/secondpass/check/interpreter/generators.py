@@ -12,7 +12,7 @@ from .expressions import assign, evaluate
 from .loops import is_over, iterate, turns
 from .machine import Loop, Machine, Return, Scope
 from .statements import BREAK, block, lean, widen
-from .values import Unknown
+from .values import Unknown, serials
 
 __all__ = ["yields"]
 
@@ -102,6 +102,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Generator[Any, Any, Any
             yield from _within(m, [node.test], scope)
             if m.known_truth(evaluate(m, node.test, scope)) is False:
                 break
+            loop.born = serials.last
             m.turn(loop)
             signal = yield from yields(m, node.body, scope)
             if signal is BREAK:

@@ -30,7 +30,7 @@ from typing import Any
 from .machine import Loop, Machine, Raised
 from .nodes import Leaf
 from .skipped_turns import Counter, jumps, open_loops
-from .values import Class, Dict, List, Object, Stream, Tensor, Unknown
+from .values import Class, Dict, List, Object, Stream, Tensor, Unknown, serials
 
 __all__ = [
     "MODULUS",
@@ -232,7 +232,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
                 loop.last = left_out is None
                 loop.index += left_out or 0
             loop.count = 0  # what is made to get the next item belongs to no turn
-            frame.line = first
+            frame.line, loop.born = first, serials.last
             item = next(source, loop)
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):

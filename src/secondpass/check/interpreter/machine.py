@@ -20,6 +20,10 @@ from .values import Class, Dict, External, Function, List, Module, Object, Strea
 __all__ = ["Budget", "Costly", "Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
 
 
+ASKED = "\0asked"
+"""The name on a tensor of what it says whether it is so."""
+
+
 class Exhausted(Exception):
     """The reading took too many steps or too long."""
 
@@ -74,7 +78,7 @@ class Loop:
     """One loop that is being walked."""
 
     __slots__ = (
-        "asked", "began", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
+        "asked", "began", "born", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
         "passes", "period", "total", "touched", "turn", "want", "whole",
     )  # fmt: skip
 
@@ -82,6 +86,8 @@ class Loop:
         self.first = first
         self.began = 0
         """Steps of the reading when the loop began."""
+        self.born = 0
+        """The age of what is made in this turn: more than that."""
         self.passes = 0
         """How many passes there were when it began."""
         self.turn = 0
@@ -384,8 +390,14 @@ class Machine(ABC):
         known = self.known_truth(value)
         if known is not None:
             return known
-        key = value.key if isinstance(value, Unknown) else Unknown().key
-        return self._answer(key, self.policy.aim() if lean is None else lean)
+        return self._answer(self.question(value), self.policy.aim() if lean is None else lean)
+
+    @staticmethod
+    def question(value: Any) -> Any:
+        """The identity of the question whether something is so."""
+        if isinstance(value, Tensor):
+            return (value.attrs or {}).get(ASKED, ("measured", value.age, value.store.serial))
+        return value.key if isinstance(value, Unknown) else Unknown().key
 
     def condition(self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None) -> tuple[Any, bool]:
         """What an `if` asks, and which way it goes."""
@@ -412,6 +424,10 @@ class Machine(ABC):
             if key[0] == "likely":
                 return bool(key[1])
         self.policy.asks(key, straight)
+        if isinstance(key, tuple) and key[:1] == ("measured",):
+            loop = next((o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole), None)
+            if loop is not None and key[1] > loop.born:
+                return self.policy.answer(("by turns", loop.turn % 2, key), lean)
         if self.policy.answers.get(("none", key)):
             return False
         return self.policy.answer(key, lean)

@@ -18,6 +18,7 @@ from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .names import import_name
+from .nodes import measured
 from .operators import augmented, binary, compare, unary
 from .values import Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown, identity
 
@@ -106,7 +107,8 @@ def _pure(name: str, real: Any) -> Any:
             return m.operate(name, list(args), {})
         if name in ("min", "max"):
             return _extreme(m, args, kwargs)
-        return Unknown(plain=True)
+        newest = measured(args)
+        return Unknown(("measured", newest, name, identity(tuple(args))) if newest else None, plain=True)
 
     return act
 
@@ -139,7 +141,7 @@ def _convert(name: str, real: Any) -> None:
             return real()
         value = args[0]
         if isinstance(value, Tensor):
-            number = Unknown(plain=True)
+            number = Unknown(("measured", value.age, value.store.serial, value.store.count), plain=True)
             number.lost = value.lost
             if value.needs and m.grad and name in ("int", "float"):
                 number.lost = m.engine.cut("item", value.name, m.place(), value.edge)

@@ -18,7 +18,7 @@ from .operators import augmented
 from .patterns import fits
 from .skipped_turns import counted, jumps
 from .unfinished_loops import compared, decided
-from .values import Object, Tensor, Unknown, identity
+from .values import Object, Tensor, Unknown, identity, serials
 
 __all__ = ["BREAK", "block", "lean", "widen"]
 
@@ -160,6 +160,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
             if known is False or loop.cut:
                 m.cuts += loop.cut
                 break
+            loop.born = serials.last
             m.turn(loop)
             signal = block(m, node.body, scope)
             if signal is BREAK or isinstance(signal, Return):

@@ -35,6 +35,11 @@ _FACTS = set(
 )
 
 
+_DRAWN = set(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()
+)
+
+
 def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function of torch by its dotted name."""
     last = name.rpartition(".")[2]
@@ -77,6 +82,8 @@ def create(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Te
         made.lost = m.engine.cut("wrap", "", m.place(), lost.edge)
     if flag is not False:
         m.engine.leaf(made)
+    if name in _DRAWN or not is_concrete(first):
+        made.born = made.store.serial
     made.exact = name in ("randint", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor", "randperm")
     return made
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .loops import at_least, gathers, iterate
 from .machine import Machine
+from .nodes import measured
 from .skipped_turns import open_loops
 from .values import Dict, List, Member, Native, Object, Tensor, Unknown, identity, length
 
@@ -61,7 +62,9 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
 
 def _found(m: Machine, op: ast.cmpop, found: Any, item: Any, box: Any) -> Any:
     if found is None:
-        key = ("in", identity(item), identity(box))
+        key: Any = ("in", identity(item), identity(box))
+        newest = measured((item,))
+        key = ("measured", newest, key) if newest else key
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)
     return found if isinstance(op, ast.In) else not found
 

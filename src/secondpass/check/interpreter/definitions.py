@@ -107,6 +107,12 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         made.fields = _fields(m, node, inner)
     if made.derives("enum.Enum"):
         make_members(m, made, plain)
+    told = next((c.attrs["__init_subclass__"] for c in made.order[1:] if "__init_subclass__" in c.attrs), None)
+    if isinstance(told, Function):
+        told.marks.add("class")
+        m.call(
+            told, [made], {w.arg: m.evaluate(w.value, scope) for w in node.keywords if w.arg not in (None, "metaclass")}
+        )
     bind(scope, node.name, _decorated(m, node, made, scope))
 
 

@@ -102,11 +102,12 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return iterate(m, list(value.attrs["__members__"].values()))
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
-    batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
+    kind = value.key[:1] if isinstance(value.key, tuple) else ()
     plain = value.plain
 
     def element() -> Unknown:
-        made = Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))
+        key = ("batch",) if kind == ("batch",) else ("measured", next(serials)) if kind == ("measured",) else None
+        made = Unknown(None if key is None else (*key, Unknown().key), plain, m.part(value))
         made.owner, made.lost = value, value.lost
         return made
 

@@ -405,6 +405,67 @@ for x in data:
     train(s.h.sum())
     s = s.apply(lambda t: t{cut})
 """,
+    "kl to old policy": """
+from torch.distributions import Categorical, kl_divergence
+old = None
+for x in data:
+    pi = Categorical(logits=net(x))
+    loss = pi.entropy().sum()
+    if old is not None:
+        loss = loss + kl_divergence(old, pi).sum()
+    train(loss)
+    old = Categorical(logits=pi.logits{cut})
+""",
+    "module state in submodule": """
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.state = {{}}
+    def forward(self, x, name="a"):
+        prev = self.state.get(name)
+        out = self.fc(x) if prev is None else torch.tanh(self.fc(x) + prev)
+        self.state[name] = out{cut}
+        return out
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.ModuleList([Cell(), Cell()])
+    def forward(self, x):
+        for c in self.cells:
+            x = c(x)
+        return x
+n = Net()
+opt = torch.optim.SGD(n.parameters(), lr=0.1)
+for x in data:
+    train(n(x).sum())
+""",
+    "__init_subclass__": """
+class Task:
+    kinds = {{}}
+    def __init_subclass__(cls, key, **more):
+        super().__init_subclass__(**more)
+        Task.kinds[key] = cls
+class Rnn(Task, key="rnn"):
+    def step(self, x, h):
+        return torch.tanh(net(x) + h)
+task, h = Task.kinds["rnn"](), torch.zeros(1, 3)
+for x in data:
+    h = task.step(x, h)
+    train(h.sum())
+    h = h{cut}
+""",
+    "what a tensor is not in": """
+kept = {{}}
+for step, x in enumerate(data):
+    ids = torch.randint(0, 9, (2,))
+    skip = set(ids.tolist())
+    others = [v for i, v in kept.items() if i not in skip]
+    z = net(x)
+    train(z.sum() + sum(o.sum() for o in others))
+    for i in ids.tolist():
+        kept[i] = z{cut}
+""",
 }
 
 

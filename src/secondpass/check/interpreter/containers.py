@@ -63,7 +63,7 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
 def _found(m: Machine, op: ast.cmpop, found: Any, item: Any, box: Any) -> Any:
     if found is None:
         key: Any = ("in", identity(item), identity(box))
-        newest = measured((item,))
+        newest = measured((item, box))
         key = ("measured", newest, key) if newest else key
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)
     return found if isinstance(op, ast.In) else not found

@@ -425,8 +425,9 @@ class Machine(ABC):
                 return bool(key[1])
         self.policy.asks(key, straight)
         if isinstance(key, tuple) and key[:1] == ("measured",):
-            loop = next((o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole), None)
-            if loop is not None and key[1] > loop.born:
+            open_ = (o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole)
+            loop = next((o for o in open_ if key[1] > o.born), None)
+            if loop is not None:
                 return self.policy.answer(("by turns", loop.turn % 2, key), lean)
         if self.policy.answers.get(("none", key)):
             return False

@@ -63,7 +63,9 @@ def _set(m: Machine, args: Args, kwargs: Words) -> Any:
     if not args:
         return set()
     found, whole = some(m, args[0])
-    return set(found) if whole and is_concrete(found) else Unknown(plain=True)
+    newest = measured((args[0],))
+    known = whole and is_concrete(found)
+    return set(found) if known else Unknown(("measured", newest, Unknown().key) if newest else None, plain=True)
 
 
 @function("builtins.sum")

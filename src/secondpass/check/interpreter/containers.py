@@ -87,13 +87,13 @@ def grow(m: Machine, box: Any, value: Any) -> None:
         gathers(m, box.depth)
 
 
-def _has_history(value: Any) -> bool:
+def _has_history(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (tuple, list)):
-        return any(_has_history(v) for v in value)
+        return any(_has_history(v, depth) for v in value)
     if isinstance(value, dict):
-        return any(_has_history(v) for v in value.values())
+        return any(_has_history(v, depth) for v in value.values())
     if isinstance(value, Object):
-        return any(isinstance(v, Tensor) and v.node is not None for v in value.attrs.values())
+        return depth < 2 and any(_has_history(v, depth + 1) for v in value.attrs.values() if not is_concrete(v))
     return isinstance(value, (Tensor, Unknown)) and value.node is not None
 
 

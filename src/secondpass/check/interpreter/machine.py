@@ -202,6 +202,8 @@ class Machine(ABC):
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []
         """The options of the program that were read since the last condition was begun."""
+        self.soft: bool | None = None
+        """The way to go where data would be asked for."""
         self.trying = 0
         """How many `try` statements with handlers are under way."""
         self.short = 0
@@ -399,14 +401,18 @@ class Machine(ABC):
             return (value.attrs or {}).get(ASKED, ("measured", value.age, value.store.serial))
         return value.key if isinstance(value, Unknown) else Unknown().key
 
-    def condition(self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None) -> tuple[Any, bool]:
-        """What an `if` asks, and which way it goes."""
+    def condition(
+        self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None, soft: bool | None = None
+    ) -> tuple[Any, bool]:
+        """What an `if` asks, and which way it goes: the one to lean to, or, if it asks for data, at least that one."""
         site = self.frames[-1].module.file, node.lineno, node.col_offset
         outer, self.policy.site = self.policy.site, site
         options, self.options = self.options, []
         try:
             test = self.evaluate(node.test, scope)
+            self.soft = soft
             answer = self.truth(test, lean)
+            self.soft = None
             read = self.options
         finally:
             self.policy.site, self.options = outer, options
@@ -425,10 +431,12 @@ class Machine(ABC):
                 return bool(key[1])
         self.policy.asks(key, straight)
         if isinstance(key, tuple) and key[:1] == ("measured",):
+            lean = self.soft if lean is None else lean
             open_ = (o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole)
             loop = next((o for o in open_ if key[1] > o.born), None)
             if loop is not None:
-                return self.policy.answer(("by turns", loop.turn % 2, key), lean)
+                turn = loop.count or loop.turn  # a loop that ends at once is longer the next time
+                return self.policy.answer(("by turns", turn % 2, key), lean)
         if self.policy.answers.get(("none", key)):
             return False
         return self.policy.answer(key, lean)

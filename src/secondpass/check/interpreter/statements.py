@@ -20,7 +20,7 @@ from .skipped_turns import counted, jumps
 from .unfinished_loops import compared, decided
 from .values import Object, Tensor, Unknown, identity, serials
 
-__all__ = ["BREAK", "block", "lean", "widen"]
+__all__ = ["BREAK", "block", "lean", "stays", "widen"]
 
 
 BREAK = object()
@@ -89,22 +89,25 @@ def _return(m: Machine, node: ast.Return, scope: Scope) -> Return:
 
 def lean(m: Machine, node: ast.If) -> bool | None:
     """The only way to go where the other one ends the program or leaves early without training."""
-    ends, ends_else, leaves, leaves_else = m.project.ways(node)
+    ends, ends_else, _, _ = m.project.ways(node)
     if ends:
         return False
     if ends_else or m.project.is_cornered(m.frames[-1].module.file, node):
         return True
-    if m.policy.name in ("no", "yes"):
-        if leaves and not leaves_else:
-            return False
-        if leaves_else:
-            return True
-    return None
+    return stays(m, node) if m.policy.name in ("no", "yes") else None
+
+
+def stays(m: Machine, node: ast.If) -> bool | None:
+    """The way to go that does not leave early without training, where the other one does."""
+    _, _, leaves, leaves_else = m.project.ways(node)
+    if leaves and not leaves_else:
+        return False
+    return True if leaves_else else None
 
 
 def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
     m.modulus = 0
-    test, answer = m.condition(node, scope, lean(m, node))
+    test, answer = m.condition(node, scope, lean(m, node), stays(m, node))
     if m.modulus and m.project.acts(node):
         lengthen(m, m.modulus, MODULUS)
     if m.short:

@@ -392,7 +392,9 @@ class Machine(ABC):
         known = self.known_truth(value)
         if known is not None:
             return known
-        return self._answer(self.question(value), self.policy.aim() if lean is None else lean)
+        key = self.question(value)
+        lean = self.policy.aim() if lean is None else lean
+        return self._answer(key, self.soft if lean is None and _asks_for_data(key) else lean)
 
     @staticmethod
     def question(value: Any) -> Any:
@@ -431,7 +433,6 @@ class Machine(ABC):
                 return bool(key[1])
         self.policy.asks(key, straight)
         if isinstance(key, tuple) and key[:1] == ("measured",):
-            lean = self.soft if lean is None else lean
             open_ = (o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole)
             loop = next((o for o in open_ if key[1] > o.born), None)
             if loop is not None:
@@ -501,6 +502,12 @@ class Machine(ABC):
     def enter(self, function: Function) -> None:
         """Notes that a function was entered."""
         self.called.add((function.module.file, function.node.lineno))
+
+
+def _asks_for_data(key: Any) -> bool:
+    while isinstance(key, tuple) and key[:1] == ("not",):
+        key = key[1]
+    return isinstance(key, tuple) and key[:1] == ("measured",)
 
 
 def line_of(node: ast.AST) -> int:

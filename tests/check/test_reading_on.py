@@ -1329,6 +1329,35 @@ for x in data:
 """,
         [],
     ),
+    "a search that goes on by what it finds": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    while True:
+        opt.zero_grad()
+        loss.backward()
+        if net(x).sum() < loss - 1.0 or loss < 0.1:
+            break
+    opt.step()
+""",
+        ["SP101"],
+    ),
+    "what is left out for its data": (
+        """
+values = [None, None]
+for x in data:
+    loss = net(x).pow(2)
+    for i in range(2):
+        mask = x > i
+        if not mask.any():
+            continue
+        values[i] = loss.sum() if values[i] is None else 0.9 * values[i] + loss.sum()
+    opt.zero_grad()
+    loss.sum().backward()
+    opt.step()
+""",
+        ["SP401"],
+    ),
     "what was drawn before the loop": (
         """
 warm = torch.rand(1).item() > 0.5

@@ -395,3 +395,22 @@ def test_a_loss_that_is_not_read_is_walked_to_the_network_that_went_in(
         opt.step()
     """
     assert codes(tmp_path, body, "") == found
+
+
+@pytest.mark.parametrize(
+    ("owned", "found"), [("[p for n in nets for p in n.parameters()]", ["SP406"]), ("params.values()", [])]
+)
+def test_stacked_parameters_are_leaves_of_their_own(tmp_path: Path, owned: str, found: list[str]) -> None:
+    body = f"""
+        from torch.func import functional_call, stack_module_state, vmap
+        nets = [nn.Linear(3, 1) for _ in range(4)]
+        params, buffers = stack_module_state(nets)
+        rule = torch.optim.SGD({owned}, lr=0.1)
+        def single(params, buffers, x):
+            return functional_call(nets[0], (params, buffers), (x,))
+        for x in torch.randn(9, 2, 3):
+            rule.zero_grad()
+            vmap(single, in_dims=(0, 0, None))(params, buffers, x).pow(2).sum().backward()
+            rule.step()
+    """
+    assert codes(tmp_path, body, "import torch\nfrom torch import nn\n") == found

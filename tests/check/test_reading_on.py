@@ -12,7 +12,7 @@ from secondpass.check import Settings, read
 from secondpass.check.interpreter.machine import Machine
 
 from .test_frameworks import found
-from .test_interpreter import codes
+from .test_interpreter import HEAD, codes
 
 GUARDED = """
     import torch
@@ -1217,3 +1217,205 @@ def test_a_draw_in_a_loop_falls_on_both_sides(tmp_path: Path, draw: str, when: s
         opt.step()
     """
     assert codes(tmp_path, body, "") == found
+
+
+MEASURED = {
+    "a pass is left out now and then": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss.item() <= 2.0:
+        opt.zero_grad()
+        loss.backward()
+    opt.step()
+""",
+        ["SP405"],
+    ),
+    "... and nothing is applied then": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    opt.zero_grad()
+    if loss.item() <= 2.0:
+        loss.backward()
+    opt.step()
+""",
+        [],
+    ),
+    "the same is asked twice, the other way round": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss.item() <= 2.0:
+        opt.zero_grad()
+        loss.backward()
+    print(loss)
+    if not loss.item() > 2.0:
+        opt.step()
+""",
+        [],
+    ),
+    "the same is asked of the tensor": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss <= 2.0:
+        opt.zero_grad()
+        loss.backward()
+    if not (loss > 2.0):
+        opt.step()
+""",
+        [],
+    ),
+    "a pass is left out by a tensor's truth": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss <= 2.0:
+        opt.zero_grad()
+        loss.backward()
+    if loss > 2.0:
+        print("skipped")
+    opt.step()
+""",
+        ["SP405"],
+    ),
+    "several numbers are asked at once": (
+        """
+for i, x in enumerate(data):
+    loss = net(x).pow(2).sum()
+    if abs(float(loss)) > 1.0 and (x > 0).float().mean() > 0.5:
+        opt.zero_grad()
+        loss.backward()
+    opt.step()
+""",
+        ["SP405"],
+    ),
+    "the first is better than infinity": (
+        """
+best = float("inf")
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss.item() < best:
+        best = loss.item()
+        kept = net(x)
+    opt.zero_grad()
+    (loss + kept.sum()).backward()
+    opt.step()
+""",
+        ["SP104"],
+    ),
+    "what never changes": (
+        """
+scale = torch.ones(3)
+for x in data:
+    loss = net(x).pow(2).sum()
+    if scale.max().item() > 0:
+        opt.zero_grad()
+        loss.backward()
+    opt.step()
+""",
+        [],
+    ),
+    "a limit that may never be reached": (
+        """
+from somewhere import limit
+for x in data:
+    loss = net(x).pow(2).sum()
+    if loss.item() < limit:
+        opt.zero_grad()
+        loss.backward()
+    opt.step()
+""",
+        [],
+    ),
+    "a search that goes on by what it finds": (
+        """
+for x in data:
+    loss = net(x).pow(2).sum()
+    while True:
+        opt.zero_grad()
+        loss.backward()
+        if net(x).sum() < loss - 1.0 or loss < 0.1:
+            break
+    opt.step()
+""",
+        ["SP101"],
+    ),
+    "what is left out for its data": (
+        """
+values = [None, None]
+for x in data:
+    loss = net(x).pow(2)
+    for i in range(2):
+        mask = x > i
+        if not mask.any():
+            continue
+        values[i] = loss.sum() if values[i] is None else 0.9 * values[i] + loss.sum()
+    opt.zero_grad()
+    loss.sum().backward()
+    opt.step()
+""",
+        ["SP401"],
+    ),
+    "what was drawn before the loop": (
+        """
+warm = torch.rand(1).item() > 0.5
+for x in data:
+    loss = net(x).pow(2).sum()
+    if warm:
+        opt.zero_grad()
+        loss.backward()
+    opt.step()
+""",
+        [],
+    ),
+    "a state that ends by its data": (
+        """
+h = torch.zeros(1, 3)
+for x in data:
+    h = torch.tanh(net(x) + h)
+    loss = h.pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if x.mean().item() > 0.5:
+        h = torch.zeros(1, 3)
+""",
+        ["SP103"],
+    ),
+    "... and is cut otherwise": (
+        """
+h = torch.zeros(1, 3)
+for x in data:
+    h = torch.tanh(net(x) + h)
+    loss = h.pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    done = x.mean() > 0.5
+    h = torch.zeros(1, 3) if done else h.detach()
+""",
+        [],
+    ),
+    "a pass now and then": (
+        """
+losses = []
+for x in data:
+    losses.append(net(x).pow(2).sum())
+    if x.mean().item() > 0.5:
+        opt.zero_grad()
+        torch.stack(losses).sum().backward()
+        opt.step()
+    if x.mean().item() > 0.5:
+        losses = []
+""",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_a_turn_computes_falls_on_both_sides(tmp_path: Path, name: str) -> None:
+    body, found = MEASURED[name]
+    assert codes(tmp_path, body, HEAD + "data = torch.randn(9, 1, 3)\n") == found

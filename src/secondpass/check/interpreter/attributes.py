@@ -64,6 +64,8 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if isinstance(owner, Function):
         if name == "cache_clear" and "cached" in owner.marks:
             return Native(name, lambda m, args, kwargs: owner.attrs.pop("cache", None))
+        if name == "register" and "dispatch" in owner.marks:
+            return Native(name, lambda m, args, kwargs: _register(m, owner, args))
         return owner.attrs.get(name, owner.name if name in ("__name__", "__qualname__") else Unknown(plain=True))
     if isinstance(owner, (Bound, Native)):
         if name in _OF_TENSORS:
@@ -85,6 +87,19 @@ def get_attribute(m: Machine, owner: Any, name: str, node: ast.AST | None = None
     if owner is None or (isinstance(owner, (int, float, str)) and not hasattr(owner, name)):
         return m.lack("AttributeError").attribute(name)
     return method(m, owner, name)
+
+
+def _register(m: Machine, general: Function, args: list[Any]) -> Any:
+    """`f.register(kind)(act)` and `f.register(act)`, where the annotation of the first argument names the kind."""
+    first = args[0] if args else None
+    if not isinstance(first, Function):
+        return Native("register", lambda m, more, words: _register(m, general, [more[0], first]))
+    kind: Any = args[1] if len(args) > 1 else None
+    spec = [a for a in first.node.args.args if a.annotation is not None]
+    if len(args) == 1 and spec and spec[0].annotation is not None:
+        kind = m.evaluate(spec[0].annotation, first.cells)
+    general.attrs.setdefault("kinds", []).append((kind, first))
+    return first
 
 
 def _send(m: Machine, stream: Stream, value: Any) -> Any:
@@ -129,7 +144,7 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
     if name == "__class__":
         return owner.cls
     if name == "__dict__":
-        return owner.attrs
+        return m.named(owner) if owner.cls.derives("torch.nn.Module") else owner.attrs
     if name in ("__getattr__", "__getattribute__"):
         return Native(
             name, lambda m, args, kwargs: get_attribute(m, owner, args[0]) if isinstance(args[0], str) else Unknown()
@@ -163,6 +178,9 @@ def _of_object(m: Machine, owner: Object, name: str) -> Any:
 
 
 def _bound(m: Machine, owner: Any, found: Any, cls: Class) -> Any:
+    if isinstance(found, Object) and (read := found.cls.find("__get__")) is not None:
+        kind = owner.cls if isinstance(owner, Object) else owner
+        return m.call(read[0], [found, owner if isinstance(owner, Object) else None, kind], {})
     if isinstance(found, Function):
         if "static" in found.marks:
             return found
@@ -193,6 +211,8 @@ def _of_class(m: Machine, owner: Class, name: str) -> Any:
         return found
     if name == "__name__":
         return owner.name
+    if name == "__setattr__":
+        return Native(name, lambda m, args, kwargs: _set_raw(args[0])(m, args[1:], kwargs))
     if name == "apply" and owner.derives("torch.autograd.Function"):
         return Native("apply", lambda m, args, kwargs: m.custom_function(owner, args, kwargs))
     return Unknown(("class", owner.name, name))
@@ -205,19 +225,35 @@ def _of_super(m: Machine, owner: Super, name: str) -> Any:
     for base in after:
         if name in base.attrs:
             return _bound(m, owner.owner, base.attrs[name], base)
+    if name in ("__getattr__", "__getattribute__") and isinstance(owner.owner, Object):
+        return Native(name, _get_raw(owner.owner))
     if isinstance(owner.owner, Object) and owner.owner.hidden.get("items") is not None:
         items = owner.owner.hidden["items"]
         return method(m, items, {"__init__": "update" if isinstance(items, dict) else "extend"}.get(name, name))
     if name in ("__init__", "__init_subclass__", "__setattr__", "__new__"):
-        return Native("nothing", _set_raw(owner) if name == "__setattr__" else lambda m, args, kwargs: None)
+        return Native("nothing", _set_raw(owner.owner) if name == "__setattr__" else lambda m, args, kwargs: None)
     return Unknown()
 
 
-def _set_raw(owner: Super) -> Any:
+def _get_raw(owner: Object) -> Any:
+    """`super().__getattr__`: what an object has without a method of its own class that is asked for what it has not."""
+
+    def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        name, items = args[0], owner.hidden.get("items")
+        if name in owner.attrs:
+            return owner.attrs[name]
+        if isinstance(items, dict) and name in items and owner.cls.derives("torch.nn.Module"):
+            return items[name]
+        return m.lack("AttributeError")
+
+    return act
+
+
+def _set_raw(owner: Any) -> Any:
     def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
-        if len(args) == 2 and isinstance(args[0], str) and isinstance(owner.owner, Object):
-            owner.owner.attrs[args[0]] = args[1]
-            m.changes.append(owner.owner.serial)
+        if len(args) == 2 and isinstance(args[0], str) and isinstance(owner, Object):
+            owner.attrs[args[0]] = args[1]
+            m.changes.append(owner.serial)
 
     return act
 
@@ -234,6 +270,14 @@ def set_attribute(m: Machine, owner: Any, name: str, value: Any, node: ast.AST |
             if setter is not None:
                 m.call(setter, [owner, value], {})
             return
+        if pair and isinstance(pair[0], Object) and (write := pair[0].cls.find("__set__")) is not None:
+            m.call(write[0], [pair[0], owner, value], {})
+            return
+        hook = owner.cls.find("__setattr__")
+        if hook and isinstance(hook[0], Function):
+            m.call(hook[0], [owner, name, value], {})
+            if name in owner.attrs or owner.cls.find("__getattr__"):
+                return
         if m.short:
             counted(m, owner.attrs, name, owner.attrs.get(name), value)
         owner.attrs[name] = value

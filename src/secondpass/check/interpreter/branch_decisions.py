@@ -7,7 +7,8 @@ same answer throughout one reading. A finding counts when no reading that came p
 Answers that made the program raise an exception are not those that its author runs it with: see `Policy.turned`.
 
 A number that is drawn anew each time is no one question: where it is compared in a loop, it is on this side in one turn and
-on the other in the next, in every reading.
+on the other in the next, in every reading. So is one that comes out of a tensor which was computed in the turn under way: all
+that is asked of such numbers in one turn is answered alike, and otherwise in the next.
 
 Four fixed ways to answer leave branches that none of them enters. Where something is found, the program is read again with
 the answers of the reading that found it, save where a branch was never taken: there that one is. See `Onward`.
@@ -127,6 +128,8 @@ class Policy:
         if isinstance(key, tuple) and key[:1] == ("thrown",):  # thrown again and again, it falls both ways
             self._thrown[self.site] = not self._thrown.get(self.site, self.name == "no")
             return self._thrown[self.site]
+        if isinstance(key, tuple) and key[:1] == ("by turns",):
+            return bool(key[1]) != (self.name == "no")
         if self.name in ("no", "yes"):
             return self.name == "yes"
         # Numbers of values follow the order of reading, so mixed answers are the same in every run.

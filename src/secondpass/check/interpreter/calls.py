@@ -13,12 +13,17 @@ from .containers import is_concrete
 from .enums import member
 from .loops import iterate
 from .machine import Frame, Machine, Raised, Return, Scope
+from .python_types import instance_of
 from .values import Bound, Class, Dict, External, Function, List, Native, Object, Stream, Super, Tensor, Unknown
 
 __all__ = ["MORE", "call", "call_expression", "instantiate"]
 
 MORE = ("more",)
 """The key of what stands for arguments whose number cannot be told."""
+
+
+_DICTS = ("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "collections.UserDict")
+_LISTS = ("builtins.list", "collections.deque", "collections.UserList")
 
 
 def _are_layers(values: List) -> bool:
@@ -184,10 +189,12 @@ def instantiate(m: Machine, cls: Class, args: list[Any], kwargs: dict[str, Any])
     if cls.derives("torch.nn.Module"):
         made.attrs["training"] = True
     for base in cls.order:
-        if base.external in ("builtins.dict", "collections.OrderedDict", "collections.defaultdict"):
+        if base.external in _DICTS:
             made.hidden["items"] = Dict(depth=m.short)
-        elif base.external in ("builtins.list", "collections.deque"):
+        elif base.external in _LISTS:
             made.hidden["items"] = List(depth=m.short)
+        if base.external in ("collections.UserDict", "collections.UserList"):
+            made.attrs["data"] = made.hidden["items"]
     init = cls.find("__init__")
     if init is None and cls.fields is not None:
         _fill(m, made, cls, args, kwargs)
@@ -236,6 +243,8 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
         return m.call_unknown(Unknown(), args, kwargs)
     if function.cls is not None and args and isinstance(args[0], Object) and m.project.is_abstract(function.node):
         return m.call_unknown(_left_open(args[0], function.name), args[1:], kwargs)
+    if "kinds" in function.attrs:
+        return call(m, _dispatched(m, function, args), args, kwargs)
     cached = "cached" in function.marks
     key = _key([*args, *kwargs.values()]) if cached else None
     if cached and key in function.attrs.setdefault("cache", {}):
@@ -259,6 +268,20 @@ def _function(m: Machine, function: Function, args: list[Any], kwargs: dict[str,
         m.changes.append(-1)
         function.attrs["cache"][key] = value, args  # what is known by its identity must live on
     return value
+
+
+def _dispatched(m: Machine, function: Function, args: list[Any]) -> Any:
+    """Which of several functions is called for an argument of that kind."""
+    kinds = function.attrs["kinds"]
+    subject = next(iter(args[function.cls is not None :]), None)
+    answers = [instance_of(m, subject, kind) for kind, _ in kinds]
+    if True in answers:
+        return kinds[answers.index(True)][1]
+    if None in answers:
+        return Unknown()
+    general = Function(function.node, function.module, function.cells, function.name)
+    general.cls, general.defaults, general.kwdefaults = function.cls, function.defaults, function.kwdefaults
+    return general
 
 
 def _left_open(owner: Object, name: str) -> Unknown:

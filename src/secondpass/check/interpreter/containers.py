@@ -9,6 +9,7 @@ from typing import Any
 
 from .loops import at_least, gathers, iterate
 from .machine import Machine
+from .nodes import measured
 from .skipped_turns import open_loops
 from .values import Dict, List, Member, Native, Object, Tensor, Unknown, identity, length
 
@@ -34,6 +35,9 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
     """`item in box` and `item not in box`."""
     found: Any = None
     if isinstance(box, Object):
+        own = box.cls.find("__contains__")
+        if own is not None:
+            return _found(m, op, m.known_truth(m.call(own[0], [box, item], {})), item, box)
         box = box.hidden.get("items", box)
     if isinstance(box, str):
         found = item in box if isinstance(item, str) else None
@@ -53,8 +57,14 @@ def contains(m: Machine, op: ast.cmpop, item: Any, box: Any) -> Any:
     elif isinstance(box, Dict) and any(_has_history(v) for v in box.others):
         # A cache of graphs: what is asked for once is asked for again.
         return Unknown(("likely", isinstance(op, ast.In), identity(box)), plain=True)
+    return _found(m, op, found, item, box)
+
+
+def _found(m: Machine, op: ast.cmpop, found: Any, item: Any, box: Any) -> Any:
     if found is None:
-        key = ("in", identity(item), identity(box))
+        key: Any = ("in", identity(item), identity(box))
+        newest = measured((item, box))
+        key = ("measured", newest, key) if newest else key
         return Unknown(("not", key) if isinstance(op, ast.NotIn) else key, plain=True)
     return found if isinstance(op, ast.In) else not found
 
@@ -77,13 +87,13 @@ def grow(m: Machine, box: Any, value: Any) -> None:
         gathers(m, box.depth)
 
 
-def _has_history(value: Any) -> bool:
+def _has_history(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (tuple, list)):
-        return any(_has_history(v) for v in value)
+        return any(_has_history(v, depth) for v in value)
     if isinstance(value, dict):
-        return any(_has_history(v) for v in value.values())
+        return any(_has_history(v, depth) for v in value.values())
     if isinstance(value, Object):
-        return any(isinstance(v, Tensor) and v.node is not None for v in value.attrs.values())
+        return depth < 2 and any(_has_history(v, depth + 1) for v in value.attrs.values() if not is_concrete(v))
     return isinstance(value, (Tensor, Unknown)) and value.node is not None
 
 
@@ -165,10 +175,27 @@ def _reverse(m: Machine, box: List, *_: Any) -> None:
     list.reverse(box)
 
 
+def _extend_left(m: Machine, box: List, values: Any = (), *_: Any) -> None:
+    many = List(depth=m.short)
+    _extend(m, many, values)
+    for value in many:
+        _insert(m, box, 0, value)
+    box.loose = box.loose or many.loose
+
+
+def _rotate(m: Machine, box: List, by: Any = 1, *_: Any) -> None:
+    if isinstance(by, int) and not box.loose and box:
+        by %= len(box)
+        box[:] = [*box[-by:], *box[:-by]] if by else list(box)
+    else:
+        box.loose = True
+
+
 _LIST: dict[str, Callable[..., Any]] = {
     "append": _append, "extend": _extend, "pop": _pop, "insert": _insert, "remove": _remove, "index": _index,
     "clear": _clear, "copy": _copy, "popleft": _popleft, "sort": _sort, "reverse": _reverse,
     "appendleft": lambda m, box, value=None: _insert(m, box, 0, value),
+    "extendleft": _extend_left, "rotate": _rotate,
     "count": lambda m, box, *_: Unknown(plain=True),
     "__setitem__": lambda m, box, key, value: m.set_item(box, key, value),
 }  # fmt: skip
@@ -269,6 +296,8 @@ def method(m: Machine, owner: Any, name: str) -> Any:
     if isinstance(owner, List) and name in _LIST:
         act = _LIST[name]
         return Native(name, lambda m, args, kwargs: act(m, owner, *args, **kwargs))
+    if isinstance(owner, List) and name == "maxlen":
+        return Unknown(plain=True) if owner.limit is None and owner.forgets else owner.limit
     if isinstance(owner, set) and name in ("add", "discard", "remove"):
         change = owner.add if name == "add" else owner.discard
         return Native(name, lambda m, args, kwargs: change(*args) if args else None)

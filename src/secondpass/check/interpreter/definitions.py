@@ -27,6 +27,8 @@ _MARKS = {
     "functools.lru_cache": "cached",
     "functools.cache": "cached",
     "abc.abstractmethod": "abstract",
+    "functools.singledispatch": "dispatch",
+    "functools.singledispatchmethod": "dispatch",
 }
 
 
@@ -91,7 +93,9 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
     finally:
         m.frames.pop()
     made.attrs = inner.vars
-    for value in list(inner.vars.values()):
+    for name, value in list(inner.vars.items()):
+        if isinstance(value, Object) and (told := value.cls.find("__set_name__")) is not None:
+            m.call(told[0], [value, made, name], {})
         if isinstance(value, Function):
             _claim(value, made)
         elif isinstance(value, Bound) and isinstance(value.function, Function):
@@ -103,6 +107,12 @@ def define_class(m: Machine, node: ast.ClassDef, scope: Scope) -> None:
         made.fields = _fields(m, node, inner)
     if made.derives("enum.Enum"):
         make_members(m, made, plain)
+    told = next((c.attrs["__init_subclass__"] for c in made.order[1:] if "__init_subclass__" in c.attrs), None)
+    if isinstance(told, Function):
+        told.marks.add("class")
+        m.call(
+            told, [made], {w.arg: m.evaluate(w.value, scope) for w in node.keywords if w.arg not in (None, "metaclass")}
+        )
     bind(scope, node.name, _decorated(m, node, made, scope))
 
 

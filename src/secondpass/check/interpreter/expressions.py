@@ -254,13 +254,18 @@ def _unpacked(m: Machine, targets: list[ast.expr], value: Any) -> list[Any]:
             if len(found) == count:
                 break
         return found + [Unknown(node=getattr(value, "node", None)) for _ in range(count - len(found))]
-    if items.length is None:
+    everything: list[Any] = []
+    whole = True
+    if isinstance(value, Stream) and value.fields.get("generator") and items.length is None:
+        everything, whole = some(m, value, 40)
+    elif items.length is None:
         return [Unknown(node=getattr(value, "node", None)) for _ in range(count)]
-    everything = list(items)
+    everything = everything or list(items)
     tail = count - star - 1
     head, rest = everything[:star], everything[star : len(everything) - tail]
     last = everything[len(everything) - tail :]
     found = [*head, List(rest, m.short), *last]
+    found[star].loose = not whole
     return found if len(found) == count else [Unknown() for _ in range(count)]
 
 

@@ -11,8 +11,8 @@ from .contexts import enter, leave
 from .expressions import assign, evaluate
 from .loops import is_over, iterate, turns
 from .machine import Loop, Machine, Return, Scope
-from .statements import BREAK, block, lean, widen
-from .values import Unknown
+from .statements import BREAK, block, lean, stays, widen
+from .values import Unknown, serials
 
 __all__ = ["yields"]
 
@@ -35,7 +35,7 @@ def _statement(m: Machine, node: ast.stmt, scope: Scope) -> Generator[Any, Any, 
     if not isinstance(node, ast.While):  # its condition is asked in each turn
         yield from _within(m, [e for e in ast.iter_child_nodes(node) if isinstance(e, ast.expr)], scope)
     if isinstance(node, ast.If):
-        _, answer = m.condition(node, scope, lean(m, node))
+        _, answer = m.condition(node, scope, lean(m, node), stays(m, node))
         return (yield from yields(m, node.body if answer else node.orelse, scope))
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         return (yield from _for(m, node, scope))
@@ -102,6 +102,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Generator[Any, Any, Any
             yield from _within(m, [node.test], scope)
             if m.known_truth(evaluate(m, node.test, scope)) is False:
                 break
+            loop.born = serials.last
             m.turn(loop)
             signal = yield from yields(m, node.body, scope)
             if signal is BREAK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from .loops import is_whole, iterate, step
 from .machine import Machine, Raised
 from .operators import binary, offset
 from .skipped_turns import Counter
-from .values import Function, List, Object, Stream, Unknown, identity, length
+from .values import Function, List, Object, Stream, Tensor, Unknown, identity, length
 
 __all__ = ["some"]
 
@@ -376,8 +377,32 @@ def _pairwise(m: Machine, args: Args, kwargs: Words) -> Any:
     return made
 
 
+def _choices(name: str) -> Any:
+    """Several elements at a time of what is there: of many, the choices of the first few."""
+
+    def act(m: Machine, args: Args, kwargs: Words) -> Any:
+        found, whole = some(m, args[0], 5)
+        count = args[1] if len(args) > 1 else kwargs.get("r", len(found) if name == "permutations" else None)
+        if not isinstance(count, int):
+            return Unknown(node=next((v.node for v in found if isinstance(v, Tensor)), None))
+        made = List(itertools.islice(getattr(itertools, name)(found, count), VAST), m.short)
+        made.loose = not whole or len(made) == VAST
+        return made
+
+    return act
+
+
+for _name in ("combinations", "permutations", "combinations_with_replacement"):
+    FUNCTIONS[f"itertools.{_name}"] = _choices(_name)
+
+
 @function("itertools.product")
 def _product(m: Machine, args: Args, kwargs: Words) -> Any:
+    repeat = kwargs.get("repeat", 1)
+    sizes = [_length(m, a) for a in args]
+    count = math.prod(s or VAST for s in sizes) ** (repeat if isinstance(repeat, int) else 9)
+    if count <= 400:
+        return List(itertools.product(*(some(m, a)[0] for a in args), repeat=repeat), m.short)
     return Stream(lambda: iter(lambda: tuple(next(iter(iterate(m, a)), Unknown()) for a in args), m), None)
 
 

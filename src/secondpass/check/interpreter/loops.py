@@ -30,7 +30,7 @@ from typing import Any
 from .machine import Loop, Machine, Raised
 from .nodes import Leaf
 from .skipped_turns import Counter, jumps, open_loops
-from .values import Class, Dict, List, Object, Stream, Tensor, Unknown
+from .values import Class, Dict, List, Object, Stream, Tensor, Unknown, serials
 
 __all__ = [
     "MODULUS",
@@ -102,11 +102,12 @@ def iterate(m: Machine, value: Any) -> Iteration:
         return iterate(m, list(value.attrs["__members__"].values()))
     if not isinstance(value, Unknown):
         return Iteration(_endless(Unknown), None)
-    batch = isinstance(value.key, tuple) and value.key[:1] == ("batch",)
+    kind = value.key[:1] if isinstance(value.key, tuple) else ()
     plain = value.plain
 
     def element() -> Unknown:
-        made = Unknown(("batch", Unknown().key) if batch else None, plain, m.part(value))
+        key = ("batch",) if kind == ("batch",) else ("measured", next(serials)) if kind == ("measured",) else None
+        made = Unknown(None if key is None else (*key, Unknown().key), plain, m.part(value))
         made.owner, made.lost = value, value.lost
         return made
 
@@ -232,7 +233,7 @@ def turns(m: Machine, value: Any, first: int, counted: bool = True, lazy: bool =
                 loop.last = left_out is None
                 loop.index += left_out or 0
             loop.count = 0  # what is made to get the next item belongs to no turn
-            frame.line = first
+            frame.line, loop.born = first, serials.last
             item = next(source, loop)
             if item is loop:
                 if items.length is None and isinstance(value, (list, dict)):

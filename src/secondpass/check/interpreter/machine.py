@@ -20,6 +20,10 @@ from .values import Class, Dict, External, Function, List, Module, Object, Strea
 __all__ = ["Budget", "Costly", "Exhausted", "Frame", "Loop", "Machine", "Raised", "Return", "Scope"]
 
 
+ASKED = "\0asked"
+"""The name on a tensor of what it says whether it is so."""
+
+
 class Exhausted(Exception):
     """The reading took too many steps or too long."""
 
@@ -74,7 +78,7 @@ class Loop:
     """One loop that is being walked."""
 
     __slots__ = (
-        "asked", "began", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
+        "asked", "began", "born", "count", "counters", "cut", "first", "index", "jumped", "last", "lazy", "length", "listed",
         "passes", "period", "total", "touched", "turn", "want", "whole",
     )  # fmt: skip
 
@@ -82,6 +86,8 @@ class Loop:
         self.first = first
         self.began = 0
         """Steps of the reading when the loop began."""
+        self.born = 0
+        """The age of what is made in this turn: more than that."""
         self.passes = 0
         """How many passes there were when it began."""
         self.turn = 0
@@ -196,6 +202,8 @@ class Machine(ABC):
         """How many statements had run when the rest of the program was begun to be looked at in brief."""
         self.options: list[str] = []
         """The options of the program that were read since the last condition was begun."""
+        self.soft: bool | None = None
+        """The way to go where data would be asked for."""
         self.trying = 0
         """How many `try` statements with handlers are under way."""
         self.short = 0
@@ -356,6 +364,9 @@ class Machine(ABC):
     @staticmethod
     @abstractmethod
     def members(owner: Object, name: str) -> Dict: ...
+    @staticmethod
+    @abstractmethod
+    def named(owner: Object) -> Dict: ...
     @abstractmethod
     def before_forward(self, owner: Object, args: list[Any]) -> list[Any]: ...
     @abstractmethod
@@ -381,17 +392,29 @@ class Machine(ABC):
         known = self.known_truth(value)
         if known is not None:
             return known
-        key = value.key if isinstance(value, Unknown) else Unknown().key
-        return self._answer(key, self.policy.aim() if lean is None else lean)
+        key = self.question(value)
+        lean = self.policy.aim() if lean is None else lean
+        return self._answer(key, self.soft if lean is None and _asks_for_data(key) else lean)
 
-    def condition(self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None) -> tuple[Any, bool]:
-        """What an `if` asks, and which way it goes."""
+    @staticmethod
+    def question(value: Any) -> Any:
+        """The identity of the question whether something is so."""
+        if isinstance(value, Tensor):
+            return (value.attrs or {}).get(ASKED, ("measured", value.age, value.store.serial))
+        return value.key if isinstance(value, Unknown) else Unknown().key
+
+    def condition(
+        self, node: ast.If | ast.IfExp, scope: Scope, lean: bool | None = None, soft: bool | None = None
+    ) -> tuple[Any, bool]:
+        """What an `if` asks, and which way it goes: the one to lean to, or, if it asks for data, at least that one."""
         site = self.frames[-1].module.file, node.lineno, node.col_offset
         outer, self.policy.site = self.policy.site, site
         options, self.options = self.options, []
         try:
             test = self.evaluate(node.test, scope)
+            self.soft = soft
             answer = self.truth(test, lean)
+            self.soft = None
             read = self.options
         finally:
             self.policy.site, self.options = outer, options
@@ -409,6 +432,12 @@ class Machine(ABC):
             if key[0] == "likely":
                 return bool(key[1])
         self.policy.asks(key, straight)
+        if isinstance(key, tuple) and key[:1] == ("measured",):
+            open_ = (o for f in reversed(self.frames) for o in reversed(f.loops) if not o.whole)
+            loop = next((o for o in open_ if key[1] > o.born), None)
+            if loop is not None:
+                turn = loop.count or loop.turn  # a loop that ends at once is longer the next time
+                return self.policy.answer(("by turns", turn % 2, key), lean)
         if self.policy.answers.get(("none", key)):
             return False
         return self.policy.answer(key, lean)
@@ -426,7 +455,18 @@ class Machine(ABC):
             return size > 0
         if isinstance(value, (Tensor, Stream)):
             return None
+        if isinstance(value, Object):
+            return self._object_truth(value)
         return True
+
+    def _object_truth(self, value: Object) -> bool | None:
+        """The truth of an object: what its methods say, or whether it has elements."""
+        for name in ("__bool__", "__len__"):
+            found = value.cls.find(name)
+            if found and isinstance(found[0], Function):
+                return self.known_truth(self.call(found[0], [value], {}))
+        items = value.hidden.get("items")
+        return True if items is None or value.cls.module is None else self.known_truth(items)
 
     # modules ----------------------------------------------------------------------------------------------------------
 
@@ -462,6 +502,12 @@ class Machine(ABC):
     def enter(self, function: Function) -> None:
         """Notes that a function was entered."""
         self.called.add((function.module.file, function.node.lineno))
+
+
+def _asks_for_data(key: Any) -> bool:
+    while isinstance(key, tuple) and key[:1] == ("not",):
+        key = key[1]
+    return isinstance(key, tuple) and key[:1] == ("measured",)
 
 
 def line_of(node: ast.AST) -> int:

@@ -9,7 +9,10 @@ from typing import Any
 from ...autograd import lifecycle
 from ...record import Cut, Loop, Place
 
-__all__ = ["GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "identity", "kept", "serials", "where_lost"]
+__all__ = [
+    "GraphNode", "Leaf", "Refused", "Store", "Tensor", "Unknown", "identity", "kept", "measured", "serials",
+    "where_lost",
+]  # fmt: skip
 
 
 class Serials:
@@ -110,6 +113,7 @@ class Tensor:
     __slots__ = (
         "attrs",
         "base",
+        "born",
         "exact",
         "grad_of",
         "is_param",
@@ -135,6 +139,8 @@ class Tensor:
         self.store = store or Store()
         self.leaf = leaf
         self.base: Tensor | None = None
+        self.born = 0
+        """When the data came up that it was computed from, if not by a network; 0: what it is never changes."""
         self.grad_of: Leaf | None = None
         self.is_param = False
         self.name = ""
@@ -146,6 +152,11 @@ class Tensor:
         """Where the history of what it was computed from ended."""
         self.attrs: dict[str, Any] | None = None
         """What the program has put on it: `weight.fast`."""
+
+    @property
+    def age(self) -> int:
+        """When the newest came up of what it was computed from; parameters are new in every turn."""
+        return self.store.serial if self.needs is not False or self.lost is not None else self.born
 
     @property
     def edge(self) -> GraphNode | None:
@@ -186,6 +197,21 @@ def identity(value: Any) -> Any:
             *(identity(v) for v in list(value)[:3] if not isinstance(value, (set, frozenset))),
         )
     return type(value).__name__, getattr(value, "name", "")
+
+
+def measured(values: Iterable[Any], depth: int = 0) -> int:
+    """When the newest came up of what some numbers were computed from that come out of tensors; 0 if none does."""
+    newest = 0
+    for value in values:
+        if isinstance(value, Unknown):
+            value = value.key
+        elif isinstance(value, Tensor):
+            newest = max(newest, value.age)
+        if isinstance(value, tuple) and value[:1] == ("measured",):
+            newest = max(newest, value[1])
+        elif isinstance(value, (tuple, list)) and depth < 5:
+            newest = max(newest, measured(value[:8], depth + 1))
+    return newest
 
 
 class Refused(Exception):

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from typing import Any
 
 from .containers import is_concrete, method
 from .loops import lengthen
-from .machine import Machine
-from .nodes import where_lost
+from .machine import ASKED, Machine
+from .nodes import measured, where_lost
 from .skipped_turns import open_loops
 from .values import Class, Dict, List, Object, Tensor, Unknown, identity
 
@@ -83,7 +84,10 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
 def _computed(name: str, left: Any, right: Any) -> Any:
     """The identity of a number that is computed from unknown ones; None where it would grow without end."""
     keys = tuple(v.key if isinstance(v, Unknown) else repr(v)[:40] for v in (left, right))
-    return None if any(_depth(k) > 4 for k in keys) else (name, *keys)
+    if any(_depth(k) > 4 for k in keys):
+        newest = measured((left, right))
+        return ("measured", newest, Unknown().key) if newest else None
+    return name, *keys
 
 
 def _depth(key: Any) -> int:
@@ -137,10 +141,13 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
         known = m.known_truth(value)
         if known is not None:
             return not known
-        key = identity(value)
+        key = m.question(value) if isinstance(value, Tensor) else identity(value)
         if isinstance(key, tuple) and key and key[0] == "not":
             return Unknown(key[1], plain=True)
         return Unknown(("not", key), plain=True)
+    if isinstance(value, Object):
+        found = value.cls.find({ast.USub: "__neg__", ast.Invert: "__invert__", ast.UAdd: "__pos__"}[type(op)])
+        return m.call(found[0], [value], {}) if found else Unknown()
     if isinstance(value, Tensor):
         names = {ast.USub: "neg", ast.Invert: "bitwise_not"}
         return m.operate(names[type(op)], [value], {}) if type(op) in names else value
@@ -149,7 +156,8 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
             return ~int(value)
         return -value if isinstance(op, ast.USub) else +value
     if isinstance(value, Unknown):
-        number = Unknown(plain=value.plain, node=value.node)
+        newest = measured((value,))
+        number = Unknown(("measured", newest, "-", value.key) if newest else None, value.plain, value.node)
         number.lost = value.lost
         return number
     return Unknown()
@@ -161,7 +169,10 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
         return _identity(left, right, isinstance(op, ast.Is))
     name, act = _COMPARE[type(op)]
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return m.operate(name, [left, right], {})
+        made = m.operate(name, [left, right], {})
+        if isinstance(made, Tensor) and name in _MIRROR:
+            made.attrs = {ASKED: _question(name, left, right, _newest(left, right))}
+        return made
     if is_concrete(left) and is_concrete(right):
         try:
             return act(left, right)
@@ -178,18 +189,34 @@ def compare(m: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     thrown = _thrown(name, act, left, right)
     if thrown is not None:
         return thrown
+    newest = _newest(left, right)
+    limit = right if isinstance(left, Unknown) else left
+    if newest and isinstance(limit, float) and math.isinf(limit):
+        return act(0.0, limit) if limit is right else act(limit, 0.0)
+    return Unknown(_question(name, left, right, newest), plain=True)
+
+
+def _newest(left: Any, right: Any) -> int:
+    """When the newest came up of what two sides were computed from: 0 where one may be a limit that is never reached."""
+    sides = [measured((side,)) for side in (left, right)]
+    return max(sides) if all(n or is_concrete(side) for n, side in zip(sides, (left, right), strict=True)) else 0
+
+
+def _question(name: str, left: Any, right: Any, newest: int) -> Any:
+    """The identity of a comparison: the same whichever way round it is written."""
     said = [repr(v if is_concrete(v) else identity(v))[:160] for v in (left, right)]
     keys = sorted(said)
     if name in ("eq", "ne"):
         known = next((v for v in (left, right) if is_concrete(v)), None)
         other = right if known is left else left
         same = ("is", repr(other.key)[:160], known) if _is_value(known, other) else ("eq", *keys)
-        return Unknown(same if name == "eq" else ("not", same), plain=True)
+        return same if name == "eq" else ("not", same)
     if keys != said:
         name = _MIRROR[name]
-    if name in ("le", "ge") and all(isinstance(v, Unknown) or is_concrete(v) for v in (left, right)):
-        return Unknown(("not", ("gt" if name == "le" else "lt", *keys)), plain=True)
-    return Unknown((name, *keys), plain=True)
+    negative = name in ("le", "ge") and all(isinstance(v, (Unknown, Tensor)) or is_concrete(v) for v in (left, right))
+    asked: Any = (({"le": "gt", "ge": "lt"}[name] if negative else name), *keys)
+    asked = ("measured", newest, asked) if newest else asked
+    return ("not", asked) if negative else asked
 
 
 def _thrown(name: str, act: Any, left: Any, right: Any) -> Any:

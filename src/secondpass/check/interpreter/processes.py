@@ -11,7 +11,7 @@ from typing import Any
 
 from .library import function, models
 from .machine import Machine
-from .values import Bound, External, Function, Unknown
+from .values import Bound, External, Function, List, Object, Unknown
 
 __all__: list[str] = []
 
@@ -50,6 +50,63 @@ _NOTHING = dict.fromkeys(("join", "terminate", "kill", "close"), lambda m, args,
 for _names, _act in ((_THREADS, _start), (_PROCESSES, _once)):
     for _name in _names:
         models(_name, **{**_NOTHING, "__init__": _init, "run": _run, "start": _act})
+
+
+_FUTURE = models("concurrent.futures.Future", result=lambda m, args, kwargs: args[0].hidden.get("result", Unknown()))
+_FUTURE.attrs["get"] = _FUTURE.attrs["result"]
+
+
+def _future(m: Machine, function: Any, values: Any, words: Any) -> Object:
+    """What is given to a thread is done where it is given."""
+    made = Object(_FUTURE)
+    made.hidden["result"] = m.call(function, list(values), dict(words))
+    return made
+
+
+def _submit(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Object:
+    return _future(m, args[1], args[2:], kwargs)
+
+
+def _apply(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Object:
+    given = dict(zip(("func", "args", "kwds"), args[1:], strict=False)) | kwargs
+    return _future(m, given["func"], given.get("args", ()), given.get("kwds", {}))
+
+
+def _map(name: str) -> Any:
+    def act(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        made = m.call_external(External(name), args[1:] if name == "builtins.map" else args[1:3], {})
+        return m.call_external(External("builtins.list"), [made], {})
+
+    return act
+
+
+for _name in ("concurrent.futures.ThreadPoolExecutor", "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"):
+    models(
+        _name,
+        __init__=lambda m, args, kwargs: None,
+        __enter__=lambda m, args, kwargs: args[0],
+        __exit__=lambda m, args, kwargs: None,
+        submit=_submit,
+        apply_async=_apply,
+        **dict.fromkeys(("map", "imap", "imap_unordered"), _map("builtins.map")),
+        starmap=_map("itertools.starmap"),
+        **dict.fromkeys(("shutdown", "close", "join"), lambda m, args, kwargs: None),
+    )
+
+
+@function("asyncio.gather", "concurrent.futures.as_completed")
+def _gathered(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return args[0] if len(args) == 1 and isinstance(args[0], list) else List(args, m.short)
+
+
+@function("asyncio.create_task", "asyncio.ensure_future", "asyncio.wait_for", "asyncio.shield", "asyncio.run")
+def _awaited(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return args[0]
+
+
+@function("asyncio.to_thread")
+def _to_thread(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    return m.call(args[0], args[1:], kwargs)
 
 
 @function("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")

@@ -8,18 +8,19 @@ import math
 import random
 from typing import Any
 
-from . import argparse_model, processes  # noqa: F401 - register
+from . import argparse_model, holders, processes  # noqa: F401 - register
 from .attributes import get_attribute
-from .containers import is_concrete, method
+from .containers import contains, is_concrete, method
 from .contexts import Switch, enter, leave
 from .copies import copied
-from .items import get_item
+from .items import get_item, set_item
 from .iterables import some
 from .library import FUNCTIONS, function, models
 from .machine import Machine
 from .names import import_name
-from .operators import binary
-from .values import Class, Dict, External, List, Module, Native, Object, Tensor, Unknown, identity, length
+from .nodes import measured
+from .operators import augmented, binary, compare, unary
+from .values import Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown, identity
 
 __all__: list[str] = []
 
@@ -27,7 +28,10 @@ Args = list[Any]
 Words = dict[str, Any]
 
 
-@function("builtins.dict", "collections.OrderedDict")
+_OBJECT = Class("object", [])
+
+
+@function("builtins.dict", "collections.OrderedDict", "weakref.WeakValueDictionary", "weakref.WeakKeyDictionary")
 def _dict(m: Machine, args: Args, kwargs: Words) -> Any:
     made = Dict(depth=m.short)
     if args:
@@ -59,7 +63,9 @@ def _set(m: Machine, args: Args, kwargs: Words) -> Any:
     if not args:
         return set()
     found, whole = some(m, args[0])
-    return set(found) if whole and is_concrete(found) else Unknown(plain=True)
+    newest = measured((args[0],))
+    known = whole and is_concrete(found)
+    return set(found) if known else Unknown(("measured", newest, Unknown().key) if newest else None, plain=True)
 
 
 @function("builtins.sum")
@@ -96,11 +102,15 @@ def _pure(name: str, real: Any) -> Any:
             except Exception:  # whatever the program's own values do not allow
                 return Unknown(plain=True)
             return found if is_concrete(found) else Unknown(plain=True)
+        own = args[0].cls.find(f"__{name}__") if args and isinstance(args[0], Object) else None
+        if own is not None:
+            return m.call(own[0], args, {})
         if any(isinstance(a, Tensor) for a in args) and name in ("abs", "round"):
             return m.operate(name, list(args), {})
         if name in ("min", "max"):
             return _extreme(m, args, kwargs)
-        return Unknown(plain=True)
+        newest = measured(args)
+        return Unknown(("measured", newest, name, identity(tuple(args))) if newest else None, plain=True)
 
     return act
 
@@ -133,7 +143,7 @@ def _convert(name: str, real: Any) -> None:
             return real()
         value = args[0]
         if isinstance(value, Tensor):
-            number = Unknown(plain=True)
+            number = Unknown(("measured", value.age, value.store.serial, value.store.count), plain=True)
             number.lost = value.lost
             if value.needs and m.grad and name in ("int", "float"):
                 number.lost = m.engine.cut("item", value.name, m.place(), value.edge)
@@ -303,7 +313,9 @@ def _wraps(m: Machine, args: Args, kwargs: Words) -> Any:
     return External("functools.wraps.done")
 
 
-@function("functools.wraps.done", "abc.abstractmethod", "torch.jit.export", "typing.overload", "typing.cast")
+@function(
+    "weakref.proxy", "functools.wraps.done", "abc.abstractmethod", "torch.jit.export", "typing.overload", "typing.cast"
+)
 def _as_is(m: Machine, args: Args, kwargs: Words) -> Any:
     return args[-1]
 
@@ -316,6 +328,38 @@ def _reduce(m: Machine, args: Args, kwargs: Words) -> Any:
     for item in values[1:]:
         total = m.call(args[0], [total, item], {})
     return total
+
+
+@function("builtins.object.__setattr__")
+def _set_attribute(m: Machine, args: Args, kwargs: Words) -> None:
+    get_attribute(m, _OBJECT, "__setattr__").act(m, args, kwargs)
+
+
+@function("weakref.ref", "weakref.WeakMethod")
+def _reference(m: Machine, args: Args, kwargs: Words) -> Native:
+    """What it refers to lives as long as the program uses it."""
+    return Native("ref", lambda m, given, words: args[0])
+
+
+@function("builtins.property")
+def _property(m: Machine, args: Args, kwargs: Words) -> Any:
+    """`property(get, set)`"""
+    read, write = [*args, None, None][:2]
+    read, write = kwargs.get("fget", read), kwargs.get("fset", write)
+    if not isinstance(read, Function):
+        return Unknown()
+    made = Function(read.node, read.module, read.cells, read.name)
+    made.defaults, made.kwdefaults, made.marks = read.defaults, read.kwdefaults, {*read.marks, "property"}
+    made.attrs["setter"] = write
+    return made
+
+
+@function("functools.partialmethod")
+def _partial_method(m: Machine, args: Args, kwargs: Words) -> Any:
+    act, first = args[0], list(args[1:])
+    return Native(
+        "partialmethod", lambda m, more, words: m.call(act, [more[0], *first, *more[1:]], {**kwargs, **words})
+    )
 
 
 @function("contextlib.suppress")
@@ -375,7 +419,7 @@ def _finite(m: Machine, args: Args, kwargs: Words) -> Unknown:
 for _name in ("dict", "list"):
     models(f"builtins.{_name}")
 
-for _name in ("OrderedDict", "defaultdict", "deque", "UserDict"):
+for _name in ("OrderedDict", "defaultdict", "deque", "UserDict", "UserList"):
     models(f"collections.{_name}")
 
 
@@ -440,6 +484,7 @@ _NAMED = models(
     _asdict=lambda m, args, kwargs: _fields(args[0]),
     _replace=_replaced,
 )
+_NAMED.attrs["_make"] = Native("class:_make", lambda m, args, kwargs: m.call(args[0], some(m, args[1], 40)[0], {}))
 
 
 @function("collections.namedtuple", "typing.NamedTuple")
@@ -492,67 +537,31 @@ def _methodcaller(m: Machine, args: Args, kwargs: Words) -> Native:
     return Native("methodcaller", lambda m, given, words: m.call(get_attribute(m, given[0], args[0]), args[1:], kwargs))
 
 
-def _operator(op: ast.operator) -> Any:
-    return lambda m, args, kwargs: binary(m, op, args[0], args[1])
+def _operator(act: Any, op: Any) -> Any:
+    return lambda m, args, kwargs: act(m, op, args[0], args[1])
 
 
-for _name, _op in {
-    "add": ast.Add(),
-    "sub": ast.Sub(),
-    "mul": ast.Mult(),
-    "truediv": ast.Div(),
-    "matmul": ast.MatMult(),
-    "pow": ast.Pow(),
-    "floordiv": ast.FloorDiv(),
-    "mod": ast.Mod(),
-}.items():
-    FUNCTIONS[f"operator.{_name}"] = _operator(_op)
+_OPERATORS: dict[str, ast.operator] = {
+    "add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "truediv": ast.Div(), "matmul": ast.MatMult(), "pow": ast.Pow(),
+    "floordiv": ast.FloorDiv(), "mod": ast.Mod(), "or_": ast.BitOr(), "concat": ast.Add(),
+}  # fmt: skip
+for _name, _op in _OPERATORS.items():
+    FUNCTIONS[f"operator.{_name}"] = _operator(binary, _op)
+    FUNCTIONS[f"operator.i{_name.rstrip('_')}"] = _operator(lambda m, op, a, b: augmented(m, op, a, b, ""), _op)
 
+_COMPARISONS: dict[str, ast.cmpop] = {
+    "eq": ast.Eq(), "ne": ast.NotEq(), "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "is_": ast.Is(),
+    "is_not": ast.IsNot(),
+}  # fmt: skip
+for _name, _comparison in _COMPARISONS.items():
+    FUNCTIONS[f"operator.{_name}"] = _operator(compare, _comparison)
 
-@function("operator.getitem")
-def _getitem(m: Machine, args: Args, kwargs: Words) -> Any:
-    return get_item(m, args[0], args[1])
-
-
-def _queue(m: Machine, args: Args, kwargs: Words) -> None:
-    args[0].hidden["items"] = List(depth=m.short)
-
-
-def _put(m: Machine, args: Args, kwargs: Words) -> Any:
-    return method(m, args[0].hidden["items"], "append").act(m, args[1:2] or [kwargs["item"]], {})
-
-
-def _got(*where: int) -> Any:
-    def act(m: Machine, args: Args, kwargs: Words) -> Any:
-        items = args[0].hidden["items"]
-        return method(m, items, "pop").act(m, list(where), {}) if items else Unknown()
-
-    return act
-
-
-def _waiting(m: Machine, args: Args, kwargs: Words) -> Any:
-    size = length(args[0].hidden["items"])
-    return Unknown(plain=True) if size is None else size
-
-
-def _empty(m: Machine, args: Args, kwargs: Words) -> Any:
-    size = length(args[0].hidden["items"])
-    return Unknown(plain=True) if size is None else size == 0
-
-
-for _name, _where in {"Queue": (0,), "SimpleQueue": (0,), "LifoQueue": ()}.items():
-    models(
-        f"queue.{_name}",
-        __init__=_queue,
-        **dict.fromkeys(("put", "put_nowait"), _put),
-        **dict.fromkeys(("get", "get_nowait"), _got(*_where)),
-        **dict.fromkeys(("task_done", "join"), lambda m, args, kwargs: None),
-        qsize=_waiting,
-        empty=_empty,
-        full=lambda m, args, kwargs: Unknown(plain=True),
-    )
-
-models("threading.local")
+FUNCTIONS["operator.getitem"] = lambda m, args, kwargs: get_item(m, args[0], args[1])
+FUNCTIONS["operator.setitem"] = lambda m, args, kwargs: set_item(m, args[0], args[1], args[2])
+FUNCTIONS["operator.contains"] = lambda m, args, kwargs: contains(m, ast.In(), args[1], args[0])
+FUNCTIONS["operator.neg"] = lambda m, args, kwargs: unary(m, ast.USub(), args[0])
+FUNCTIONS["operator.not_"] = lambda m, args, kwargs: unary(m, ast.Not(), args[0])
+FUNCTIONS["operator.call"] = lambda m, args, kwargs: m.call(args[0], args[1:], kwargs)
 
 
 @function("builtins.super")

@@ -13,13 +13,14 @@ from .expressions import assign, evaluate
 from .guards import raise_, try_, with_
 from .loops import MODULUS, is_over, lengthen, turns
 from .machine import Loop, Machine, Return, Scope
-from .names import bind, import_from, import_statement
-from .operators import augmented, compare
+from .names import import_from, import_statement
+from .operators import augmented
+from .patterns import fits
 from .skipped_turns import counted, jumps
 from .unfinished_loops import compared, decided
-from .values import Object, Tensor, Unknown
+from .values import Object, Tensor, Unknown, identity, serials
 
-__all__ = ["BREAK", "block", "lean", "widen"]
+__all__ = ["BREAK", "block", "lean", "stays", "widen"]
 
 
 BREAK = object()
@@ -88,22 +89,25 @@ def _return(m: Machine, node: ast.Return, scope: Scope) -> Return:
 
 def lean(m: Machine, node: ast.If) -> bool | None:
     """The only way to go where the other one ends the program or leaves early without training."""
-    ends, ends_else, leaves, leaves_else = m.project.ways(node)
+    ends, ends_else, _, _ = m.project.ways(node)
     if ends:
         return False
     if ends_else or m.project.is_cornered(m.frames[-1].module.file, node):
         return True
-    if m.policy.name in ("no", "yes"):
-        if leaves and not leaves_else:
-            return False
-        if leaves_else:
-            return True
-    return None
+    return stays(m, node) if m.policy.name in ("no", "yes") else None
+
+
+def stays(m: Machine, node: ast.If) -> bool | None:
+    """The way to go that does not leave early without training, where the other one does."""
+    _, _, leaves, leaves_else = m.project.ways(node)
+    if leaves and not leaves_else:
+        return False
+    return True if leaves_else else None
 
 
 def _if(m: Machine, node: ast.If, scope: Scope) -> Any:
     m.modulus = 0
-    test, answer = m.condition(node, scope, lean(m, node))
+    test, answer = m.condition(node, scope, lean(m, node), stays(m, node))
     if m.modulus and m.project.acts(node):
         lengthen(m, m.modulus, MODULUS)
     if m.short:
@@ -159,6 +163,7 @@ def _while(m: Machine, node: ast.While, scope: Scope) -> Any:
             if known is False or loop.cut:
                 m.cuts += loop.cut
                 break
+            loop.born = serials.last
             m.turn(loop)
             signal = block(m, node.body, scope)
             if signal is BREAK or isinstance(signal, Return):
@@ -220,16 +225,10 @@ def _delete_item(owner: Any, key: Any) -> None:
 def _match(m: Machine, node: ast.Match, scope: Scope) -> Any:
     subject = evaluate(m, node.subject, scope)
     for case in node.cases:
-        pattern = case.pattern
-        if isinstance(pattern, ast.MatchValue):
-            same: Any = compare(m, ast.Eq(), subject, evaluate(m, pattern.value, scope))
-        elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
-            if pattern.name:
-                bind(scope, pattern.name, subject)
-            same = True
-        else:
-            same = Unknown(plain=True)
-        if m.truth(same, False if doomed(case.body) else None):
+        lean = False if doomed(case.body) else None
+        known = fits(m, case.pattern, subject, scope)
+        asked = Unknown(("fits", identity(subject), ast.unparse(case.pattern)), plain=True) if known is None else known
+        if m.truth(asked, lean) and (case.guard is None or m.truth(evaluate(m, case.guard, scope), lean)):
             return block(m, case.body, scope)
     return None
 

@@ -72,7 +72,7 @@ def _sample(m: Machine, dataset: Any) -> Any:
 def _collated(m: Machine, sample: Any) -> Any:
     """A batch of samples: tensors are stacked, all else becomes tensors or stays unknown, without history."""
     if isinstance(sample, Tensor):
-        return operate(m, "stack", [sample], {}) if sample.needs else Tensor(False)
+        return operate(m, "stack", [sample], {}) if sample.needs else _fresh()
     if isinstance(sample, tuple):
         return tuple(_collated(m, s) for s in sample)
     if isinstance(sample, list):
@@ -80,8 +80,15 @@ def _collated(m: Machine, sample: Any) -> Any:
     if isinstance(sample, dict):
         return Dict({k: _collated(m, v) for k, v in sample.items()}, m.short)
     if isinstance(sample, (int, float, bool)):
-        return Tensor(False)
+        return _fresh()
     return Unknown(("batch", Unknown().key), plain=True)
+
+
+def _fresh() -> Tensor:
+    """Data that no other batch has."""
+    made = Tensor(False)
+    made.born = made.store.serial
+    return made
 
 
 for _name in ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"):

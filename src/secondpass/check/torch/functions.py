@@ -35,6 +35,11 @@ _FACTS = set(
 )
 
 
+_DRAWN = set(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()
+)
+
+
 def call_torch(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function of torch by its dotted name."""
     last = name.rpartition(".")[2]
@@ -77,6 +82,8 @@ def create(m: Machine, name: str, args: list[Any], kwargs: dict[str, Any]) -> Te
         made.lost = m.engine.cut("wrap", "", m.place(), lost.edge)
     if flag is not False:
         m.engine.leaf(made)
+    if name in _DRAWN or not is_concrete(first):
+        made.born = made.store.serial
     made.exact = name in ("randint", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor", "randperm")
     return made
 
@@ -250,8 +257,28 @@ def _compute(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     return computed(m, "?", args, kwargs)
 
 
+_PARAMETERS = {
+    **dict.fromkeys(("Normal", "Laplace", "LogNormal"), ("loc", "scale")),
+    **dict.fromkeys(("Categorical", "Bernoulli", "OneHotCategorical"), ("probs", "logits")),
+    **dict.fromkeys(("Exponential", "Poisson"), ("rate",)),
+    "Beta": ("concentration1", "concentration0"), "Dirichlet": ("concentration",), "Gamma": ("concentration", "rate"),
+    "MultivariateNormal": ("loc", "covariance_matrix"), "Uniform": ("low", "high"), "Independent": ("base_dist",),
+}  # fmt: skip
+_MOMENTS = {"loc": ("mean", "mode"), "scale": ("stddev",)}
+
+
 def _distribution_init(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> None:
-    args[0].hidden["tensors"] = [v for v in (*args[1:], *kwargs.values()) if isinstance(v, (Tensor, Unknown, Object))]
+    owner, given = args[0], [v for v in (*args[1:], *kwargs.values()) if isinstance(v, (Tensor, Unknown, Object))]
+    owner.hidden["tensors"] = given
+    kind = owner.cls.library().rpartition(".")[2]
+    names = _PARAMETERS.get(kind, ())
+    words = {**dict(zip(names, args[1:], strict=False)), **kwargs}
+    for name in names:
+        if "logits" in names:  # either is computed from the other, and normed
+            owner.attrs[name] = computed(m, "?", _own(owner), {}) if _own(owner) else Unknown()
+        elif name in words:
+            for known in (name, *(_MOMENTS.get(name, ()) if kind == "Normal" else ())):
+                owner.attrs[known] = words[name]
 
 
 def _own(owner: Object) -> list[Any]:

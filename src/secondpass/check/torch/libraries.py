@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     lightning,
     optimizers,
     stateless,
+    trees,
 )
 
 __all__: list[str] = []

@@ -10,7 +10,7 @@ from ...record import Binding, Holding, Path
 from ..interpreter.machine import Machine
 from ..interpreter.nodes import GraphNode
 from ..interpreter.values import Bound, Class, Dict, External, Function, List, Module, Native, Object, Tensor, Unknown
-from .modules import is_module, parameters
+from .modules import inside, is_module, parameters
 from .modules import modules as modules_in
 
 __all__ = ["look"]
@@ -58,7 +58,13 @@ class _Look:
             for attr, item in list(value.attrs.items()):
                 self.value(item, path.then("attribute", attr, _type(item)), function, depth + 1)
             items = value.hidden.get("items")
-            if items is not None and not value.cls.derives("torch.nn.Module"):
+            if items is not None and value.cls.derives("torch.nn.Module"):
+                # Layers of the library keep no tensors of the program's.
+                for label, item in inside(value):
+                    if isinstance(item, Object) and item.cls.module is not None:
+                        slot = label if isinstance(items, list) else f'"{label}"'
+                        self.value(item, path.then("item", slot, _type(item)), function, depth)
+            elif items is not None:
                 self.value(items, path.then("item", "...", _type(items)), function, depth)
             return
         if isinstance(value, Dict) or (isinstance(value, List) and not value.forgets):

@@ -47,6 +47,7 @@ class TorchMachine(Machine):
     set_tensor_attribute = methods.set_tensor_attribute
     custom_function = methods.custom_function
     members = staticmethod(modules.members)
+    named = staticmethod(modules.named)
     before_forward = hooks.before_forward
     after_forward = hooks.after_forward
     remembered = module_memo.remembered

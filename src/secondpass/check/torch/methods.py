@@ -125,7 +125,8 @@ def _method(
     if name in _FACTS:
         return Unknown(("tensor", identity(tensor), name, identity(tuple(args))), plain=True)
     if name in _VALUES:
-        number = Unknown(plain=True)
+        measured = ("measured", tensor.age, tensor.store.serial, tensor.store.count)
+        number = Unknown(measured if name in ("item", "tolist", "numpy") else None, plain=True)
         number.lost = tensor.lost
         if tensor.needs and m.grad and name in ("item", "tolist", "numpy"):
             number.lost = m.engine.cut("numpy" if name == "numpy" else "item", written(node), m.place(), tensor.edge)

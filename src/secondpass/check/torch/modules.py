@@ -9,7 +9,7 @@ from typing import Any
 from ..interpreter.machine import Machine
 from ..interpreter.values import Dict, Object, Tensor, Unknown
 
-__all__ = ["complete", "inside", "is_module", "make_parameter", "members", "modules", "parameters", "unread"]
+__all__ = ["complete", "inside", "is_module", "make_parameter", "members", "modules", "named", "parameters", "unread"]
 
 
 def make_parameter(m: Machine, name: str = "", needs: bool | None = True) -> Tensor:
@@ -52,6 +52,14 @@ def members(owner: Object, name: str) -> Dict:
         made = Dict({n: v for n, v in every if is_module(v)})
     else:
         made = Dict({n: v for n, v in every if isinstance(v, Tensor) and v.is_param})
+    made.mirrors = owner.attrs
+    return made
+
+
+def named(owner: Object) -> Dict:
+    """`__dict__`: where a module has its modules and parameters in dictionaries of their own."""
+    parts = {name: members(owner, name) for name in ("_modules", "_parameters")}
+    made = Dict({**owner.attrs, **parts})
     made.mirrors = owner.attrs
     return made
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`torch.func.functional_call`: a module called with other parameters in place of its own."""
+"""`torch.func`: modules called with other parameters in place of their own, and functions of functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from ..interpreter.calls import call
 from ..interpreter.library import function
 from ..interpreter.machine import Machine
-from ..interpreter.values import Object, Tensor, Unknown
+from ..interpreter.values import Dict, Native, Object, Tensor, Unknown
+from .modules import complete, parameters
 from .tensors import unknown_operation
 
 __all__: list[str] = []
@@ -69,3 +70,23 @@ def _places(module: Any, given: Any) -> list[tuple[Any, Any, Any]] | None:
                 return None
             found.append((*home, value))
     return found
+
+
+@function("torch.func.stack_module_state", "functorch.stack_module_state")
+def _stack_module_state(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The parameters of several modules, stacked: leaves of their own, which lead nowhere."""
+    first = args[0][0] if isinstance(args[0], list) and args[0] else None
+    if not isinstance(first, Object) or not complete(first):
+        return Unknown()
+    stacked = Dict(depth=m.short)
+    for name, own in parameters(first).items():
+        stacked[name] = Tensor(own.needs)
+        if own.needs:
+            m.engine.leaf(stacked[name], name)
+    return stacked, Dict(depth=m.short)
+
+
+@function("torch.func.vmap", "torch.vmap", "functorch.vmap")
+def _vmap(m: Machine, args: list[Any], kwargs: dict[str, Any]) -> Native:
+    """The history of a batch is that of one sample."""
+    return Native("vmap", lambda m, given, words: m.call(args[0], given, words))

@@ -10,8 +10,8 @@ from ...autograd.ops import Op
 from ...autograd.ops.only_read import FIRST, NO_HISTORY, OVERWRITTEN, REDUCES, composed, row
 from ..interpreter.loops import at_least, touched
 from ..interpreter.machine import Machine
-from ..interpreter.nodes import GraphNode, kept, where_lost
-from ..interpreter.values import Store, Stream, Tensor, Unknown
+from ..interpreter.nodes import GraphNode, kept, measured, where_lost
+from ..interpreter.values import Store, Stream, Tensor, Unknown, serials
 from .edges import arguments, does_need, edges, flatten, may_need
 from .overloads import meant
 
@@ -98,6 +98,7 @@ def _perhaps_copied(made: Any, source: Any) -> Any:
 def without_history(m: Machine, kind: str, args: list[Any]) -> Tensor:
     """A result that has no history whatever went in."""
     made = Tensor(False)
+    made.born = measured(args)
     made.lost = where_lost(args)
     if m.grad and any(isinstance(a, Tensor) and a.needs for a in args):
         behind = next(a.edge for a in args if isinstance(a, Tensor) and a.needs)
@@ -169,9 +170,10 @@ def apply_row(m: Machine, op: Op, inputs: dict[str, Any]) -> Any:
             lost = m.engine.cut("no_grad", first.name if first is not None else "", m.place(), behind)
         # A view says that it requires a gradient where its base does, even one without history.
         made = _result(op, None, needs if op.view else False, first)
+        born = measured(values)
         for each in made if isinstance(made, tuple) else (made,):
             if isinstance(each, Tensor):
-                each.lost = lost
+                each.lost, each.born = lost, born
         return made
     if m.grad is None:
         needs, certain, maybe = None, [], [*certain, *maybe]
@@ -239,8 +241,14 @@ def _result(op: Op, node: GraphNode | None, needs: bool | None, first: Tensor | 
     if not op.several:
         return one(0)
     if op.view:
-        return Stream(lambda: iter(lambda: one(0), None), None)
+        return Stream(lambda: iter(lambda: _next(one(0)), None), None)
     return Values(one(i) for i in range(max(2, len(op.integral) + 1)))
+
+
+def _next(part: Tensor) -> Tensor:
+    """One of several parts of a tensor: each is another."""
+    part.born = next(serials)
+    return part
 
 
 def opaque(m: Machine, values: list[Any], name: str = "?") -> GraphNode:
@@ -345,7 +353,10 @@ def index(m: Machine, tensor: Tensor, key: Any) -> Any:
         return unpacked(tensor)
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(p, (Tensor, list)) for p in parts):
-        return operate(m, "index", [tensor, Tensor(False)], {})
+        made = operate(m, "index", [tensor, Tensor(False)], {})
+        if isinstance(made, Tensor):
+            made.born = max(made.born, measured(parts))
+        return made
     name = "select" if any(isinstance(p, int) and not isinstance(p, bool) for p in parts) else "slice"
     unknown = any(isinstance(p, Unknown) for p in parts)
     made = operate(m, name, [tensor], {})
@@ -363,6 +374,7 @@ def element(m: Machine, tensor: Tensor) -> Any:
     made = operate(m, "select", [tensor], {})
     if isinstance(made, Tensor):
         made.exact = tensor.exact
+        _next(made)
     return made
 
 

@@ -18,7 +18,7 @@ from ..interpreter.calls import call, instantiate
 from ..interpreter.contexts import Switch
 from ..interpreter.library import FUNCTIONS, is_harmless, is_library, library_class
 from ..interpreter.machine import Machine, Raised
-from ..interpreter.nodes import where_lost
+from ..interpreter.nodes import measured, where_lost
 from ..interpreter.values import External, Function, Object, Tensor, Unknown
 from .edges import arguments, edges, flatten
 from .functions import call_torch
@@ -45,6 +45,8 @@ def call_external(m: Machine, function: External, args: list[Any], kwargs: dict[
     made = _external(m, function, args, kwargs)
     if type(made) is Unknown and made.plain and made.lost is None:
         made.lost = where_lost([*args, *kwargs.values()])
+        if type(made.key) is int and (newest := measured(args)):
+            made.key = ("measured", newest, made.key)
     return made
 
 

@@ -203,6 +203,7 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
             )
         yield from _with_the_step(project, source, clear, why)
         yield from _elsewhere(project, source, clear, why)
+        yield from _behind_its_step(project, source, clear, why)
 
 
 def _cleared(clear: cst.BaseStatement) -> str | None:
@@ -259,6 +260,23 @@ def _elsewhere(project: Project, source: Source, clear: cst.BaseStatement, why: 
                 way.patch.delete(source, clear)
                 way.patch.insert_before(where, passes[0], [f"{optimizer}.zero_grad()"])
                 yield way
+
+
+def _behind_its_step(project: Project, source: Source, clear: cst.BaseStatement, why: str) -> Iterator[Way]:
+    """Cleared in one function, stepped in another (two handlers, two methods): cleared where the step is made."""
+    call, name = method_call(clear, "zero_grad"), _cleared(clear) or ""
+    if call is None or not isinstance(clear, cst.SimpleStatementLine):
+        return
+    scopes: list[tuple[Source, Scope]] = [(w, s) for w in project.sources for s in (*w.functions, w.module)]
+    steps = [(w, s, o) for w, scope in scopes for s in _steps(w, scope) if (o := project.optimizer_of(s))]
+    own = [x for x in steps if x[2].rpartition(".")[2] == name.rpartition(".")[2]] or steps
+    if len(own) != 1 or own[0][0].scope(own[0][1]) is source.scope(clear):
+        return
+    where, step, optimizer = own[0]
+    way = Way(title="Clear the gradients behind the step", safe=True, why=why)
+    way.patch.insert_after(where, step, [f"{optimizer}.zero_grad{source.code(call)[len(source.code(call.func)) :]}"])
+    way.patch.delete(source, clear)
+    yield way
 
 
 def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:

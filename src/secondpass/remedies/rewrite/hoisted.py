@@ -123,7 +123,8 @@ def _regions(
     for node in [
         n
         for f in [scope, *(g for g in walk(scope) if isinstance(g, cst.FunctionDef) and g is not scope)]
-        for n in reads(f, name)
+        for word in (name, *_readers_by_name(scope, name))
+        for n in reads(f, word)
     ]:
         for outer in source.up(node):
             if outer is scope:
@@ -140,10 +141,17 @@ def _regions(
             yield region
 
 
+def _readers_by_name(scope: Scope, name: str) -> list[str]:
+    """The functions within a function that read a name of it: who calls them reads it."""
+    inner = [n for n in walk(scope) if isinstance(n, cst.FunctionDef) and n is not scope]
+    return [f.name.value for f in inner if reads(f, name)]
+
+
 def _move_in(
     patch: Patch, source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, chosen: list[cst.BaseStatement]
 ) -> None:
     names = set().union(*(written(s) for s in chosen))
+    names |= {word for name in names for word in _readers_by_name(source.scope(chosen[0]), name)}
     inner = source.body(region)
     first = readers(inner, names)
     anchor = (source.within(first[0], inner) if first else None) or inner[0]

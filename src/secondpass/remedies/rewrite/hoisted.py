@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ...record import Finding
+from ...record import Finding, Place
 from ..edit.patch import Patch
 from ..edit.source import Source, walk
 from ..find.callers import arguments, calls_of, parameters_of
@@ -35,6 +35,7 @@ __all__ = [
     "into_the_callee",
     "into_the_turn",
     "known_as",
+    "slot_again",
     "substituted",
     "with_its_loop",
 ]
@@ -214,6 +215,36 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
             yield way
     if name.startswith("self."):
         yield from _where_read(source, scope, name, chosen, lines, kept)
+
+
+def slot_again(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """A container that one function fills, slot by slot, and another one's loop reads: the slot is filled again before it is read,
+    as the statement that was seen to fill it does, with the key that is asked for."""
+    base = base_of(name)
+    for one in finding.facts.get("built_stack") or ():
+        here = project.at(Place(one["file"], one["line"], one.get("function", "")))
+        small = here[1].body[0] if here is not None and isinstance(here[1], cst.SimpleStatementLine) else None
+        target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+        if here is None or not isinstance(small, cst.Assign) or not isinstance(target, cst.Subscript):
+            continue
+        source, scope = here[0], here[0].scope(here[1])
+        if dotted(target.value) != base:
+            continue
+        key = source.code(target)[len(source.code(target.value)) + 1 : -1]
+        own = {w for s in simple(source.body(scope)) for w in written(s)} | set(parameters_of(scope)) - {"self"}
+        if isinstance(scope, cst.FunctionDef) and {n for n in names_read(small.value) if n in own} - {key}:
+            continue
+        for where, using in project.scopes(finding.failed, finding.used):
+            if where.file != source.file or using is scope or where.class_of(using) is not source.class_of(scope):
+                continue
+            found = [r for s in simple(where.body(using)) for r in reads(s, f"{base}[...]") if where.loops(r)]
+            if not found:
+                continue
+            asked = where.code(found[0])[len(where.code(found[0].value)) + 1 : -1]  # type: ignore[attr-defined]
+            line = f"{base}[{asked}] = {substituted(source.code(small.value), {key: asked})}"
+            way = Way(title=f"Compute `{base}[{asked}]` again in every turn", why=_WHY)
+            way.patch.insert_before(where, where.statement(found[0]), [line])
+            yield way
 
 
 def can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:

@@ -20,12 +20,15 @@ import libcst as cst
 from ...record import Finding, Path, Place, Way
 from ..edit.source import Source, walk
 from .crossing import anchor_of, declared, may_be_none
-from .flow import assigned_value, carried_in, dotted, simple, value_cut, written
+from .flow import assigned_value, carried_in, dotted, plain, simple, value_cut, written
 from .project import Project, Scope
 
 __all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "puts"]
 
 _RECORDS = ("NamedTuple",)
+_PUTS = ("append", "appendleft", "insert", "put", "add")
+_PUTS_INTO = ("heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right")
+"""Functions of the standard library that put something into the list that they are given first."""
 
 
 @dataclass(frozen=True)
@@ -154,29 +157,36 @@ def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseE
         single = len(one.path.ways) == len(holder.ways) + 1
         for source in project.sources:
             for node in walk(source.module):
-                value = _put(source, node, holder)
+                value, whole = _put(source, node, holder) or (None, True)
                 if value is not None and id(value) not in seen and not value_cut(value) and dotted(value) != "None":
                     seen.add(id(value))
-                    yield source, value, single
+                    yield source, value, single and whole
 
 
-def _put(source: Source, node: cst.CSTNode, holder: Path) -> cst.BaseExpression | None:
-    """What a call or an assignment puts into a container; None where it does not."""
+def _put(source: Source, node: cst.CSTNode, holder: Path) -> tuple[cst.BaseExpression, bool] | None:
+    """What a call or an assignment puts into a container, and whether as one thing; None where it does not."""
     place: cst.CSTNode | None = None
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
-        if node.func.attr.value in ("append", "appendleft", "insert", "put", "add"):
+    several = False
+    if isinstance(node, cst.Call) and node.args:
+        word = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted(node.func) or ""
+        several = word in ("extend", "extendleft", "update")
+        if isinstance(node.func, cst.Attribute) and (several or word in _PUTS):
             place, value = node.func.value, node.args[-1].value
+        elif word in _PUTS_INTO and len(node.args) > 1:
+            place, value = node.args[0].value, node.args[1].value
     elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Subscript):
         place, value = node.targets[0].target.value, node.value
     name = dotted(place) if place is not None else None
     if name is None:
         return None
-    if name == str(holder):
-        return value
-    last = holder.ways[-1] if holder.ways else None
+    if name == plain(str(holder)):
+        return value, not several
+    depth = max((i for i, w in enumerate(holder.ways) if w.kind == "attribute"), default=-1)
     inside = source.class_of(node)
-    own = last is not None and last.kind == "attribute" and name == f"self.{last.key}"
-    return value if own and inside is not None and inside.name.value == holder.type_at(len(holder.ways) - 1) else None
+    if depth < 0 or inside is None or inside.name.value != holder.type_at(depth):
+        return None
+    own = f"self.{holder.ways[depth].key}" + "[...]" * (len(holder.ways) - depth - 1)
+    return (value, not several) if name == own else None
 
 
 def keeps(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:

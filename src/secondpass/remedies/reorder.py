@@ -12,7 +12,7 @@ from .detach import stepped
 from .edit.source import Source, walk
 from .find.callers import parameters_of as arguments_of
 from .find.crossing import past_updates
-from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
+from .find.flow import assigned_value, base_of, calls, dotted, method_call, names_read, simple, written
 from .find.project import Project, Scope
 from .inputs import parameters_of
 from .proposal import Way
@@ -307,15 +307,45 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                         or _exchanges(project, s, trained)
                     )
                 ]
-                used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
+                made_of = _made_of(source, block, made)
+                used = [
+                    s
+                    for s in block
+                    if source.order(s) > source.order(made)
+                    and not any(s is m for m in made_of)
+                    and any(written(m) & names_read(s) for m in made_of)
+                ]
                 later = [s for s in later if not used or source.order(s) < source.order(used[0])]
+                moved = [m for m in made_of if later and source.order(m) < source.order(later[-1])]
+                between = [s for s in block if not any(s is o for o in (*moved, *later))]
+                if any(
+                    source.order(m) < source.order(s) < source.order(later[-1]) and written(s) & names_read(m)
+                    for m in moved
+                    for s in between
+                ):
+                    continue  # it would be made of other values
                 if later and not _lost_to_caller(source, scope, later[-1]):
                     way = Way(
                         title="Make the optimizer behind the exchange",
                         safe=True,
                         why="it then trains the parts that the loss reaches",
                     )
-                    yield _move(way, source, made, later[-1], after=True)
+                    for one in moved:
+                        _move(way, source, one, later[-1], after=True)
+                    yield way
+
+
+def _made_of(source: Source, block: list[cst.BaseStatement], made: cst.BaseStatement) -> list[cst.BaseStatement]:
+    """An optimizer, and what is made of it in the lines behind: a scheduler. They move together."""
+    found = [made]
+    for statement in [s for s in block if source.order(s) > source.order(made)]:
+        value = assigned_value(statement)
+        read = any(written(m) & names_read(statement) for m in found)
+        if read and isinstance(value, cst.Call) and not written(statement) & set().union(*map(written, found)):
+            found.append(statement)
+        elif read:
+            break
+    return found
 
 
 def _lost_to_caller(source: Source, scope: Scope, exchange: cst.BaseStatement) -> bool:

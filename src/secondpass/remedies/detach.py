@@ -76,7 +76,14 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "hoisted-forward":
         order = (stored, used, seen(finding, project, before=True), behind, crossing)
     else:
-        order = (behind, crossing, used, stored, _put_away(finding, project, keeps, _CROSSES))
+        order = (
+            behind,
+            crossing,
+            used,
+            stored,
+            _put_away(finding, project, keeps, _CROSSES),
+            _in_place(finding, project),
+        )
     for ways in order:
         yield from ways
 
@@ -110,6 +117,16 @@ def seen(finding: Finding, project: Project, *, before: bool = False) -> Iterato
                 way.patch.insert_before(cut.source, loops[0], lines)
             else:
                 way.patch.insert_after(cut.source, cut.anchor, lines)
+            yield way
+
+
+def _in_place(finding: Finding, project: Project) -> Iterator[Way]:
+    """A tensor that an iterator or a closure holds on to, where no name of the program's reaches: cut itself, behind the step."""
+    for cut in cuts(finding, project):
+        names = [name for name, held in cut.targets.items() if not held[0].inner and held[0].type == "Tensor"]
+        if len(names) == len(cut.targets) and not cut.unset:
+            way = Way(title=f"Detach {_listed(tuple(names))} itself, for whoever holds it", why=_CROSSES)
+            way.patch.insert_after(cut.source, cut.anchor, [f"{name}.detach_()" for name in names])
             yield way
 
 

@@ -92,15 +92,26 @@ def _only_its_own(
     project: Project,
 ) -> None:
     """A step that comes behind another optimizer's pass must not use what that pass gives its parameters."""
-    own, known = project.optimizer_of(write), finding.facts.get("owners") or ()
+    own, known = _stepper(project, source, write), set(finding.facts.get("owners") or ())
     after = [s for s in simple(source.body(scope)) if source.order(s) > source.order(site)]
-    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := project.optimizer_of(s))]
+    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := _stepper(project, source, s))]
+    # Of one container, each of the optimizers in it is one.
+    known |= {n for n in steps if own in known and "[" in n and base_of(n) == base_of(own)}
     calls = backward_calls(site)
     # What both own gets both passes' gradients in any case.
     shared = own and steps and project.optimizers.get(own, set()) & project.optimizers.get(steps[0], set())
     if steps and own in known and steps[0] in known and steps[0] != own and len(calls) == 1 and not shared:
         set_argument(way.patch, source, calls[0], "inputs", parameters_of(source, scope, steps[0], project))
         way.why = "the pass then sees the values that its forward was computed with, and each step its own gradients"
+
+
+def _stepper(project: Project, source: Source, step: cst.CSTNode) -> str:
+    """The optimizer of a step in the words of the source, keys included: `opts["pull"]`."""
+    call, name = method_call(step, "step"), project.optimizer_of(step)
+    if call is None or name is None or not isinstance(call.func, cst.Attribute):
+        return ""
+    holders = [call.func.value, *(a.value for a in call.args[:1])]
+    return next((source.code(h) for h in holders if dotted(h) == name), name)
 
 
 def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:

@@ -278,8 +278,9 @@ def _behind_its_step(project: Project, source: Source, clear: cst.BaseStatement,
     call, name = method_call(clear, "zero_grad"), _cleared(clear) or ""
     if call is None or not isinstance(clear, cst.SimpleStatementLine):
         return
-    scopes: list[tuple[Source, Scope]] = [(w, s) for w in project.sources for s in (*w.functions, w.module)]
-    steps = [(w, s, o) for w, scope in scopes for s in _steps(w, scope) if (o := project.optimizer_of(s))]
+    everywhere = [(w, s) for w in project.sources for s in simple(w.module, nested=True)]
+    lines = [(w, s) for w, s in everywhere if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]
+    steps = [(w, s, o) for w, s in lines if (o := project.optimizer_of(s))]
     own = [x for x in steps if x[2].rpartition(".")[2] == name.rpartition(".")[2]] or steps
     if len(own) != 1 or own[0][0].scope(own[0][1]) is source.scope(clear):
         return

@@ -242,9 +242,13 @@ def slot_again(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 continue
             asked = where.code(found[0])[len(where.code(found[0].value)) + 1 : -1]  # type: ignore[attr-defined]
             line = f"{base}[{asked}] = {substituted(source.code(small.value), {key: asked})}"
-            way = Way(title=f"Compute `{base}[{asked}]` again in every turn", why=_WHY)
-            way.patch.insert_before(where, where.statement(found[0]), [line])
-            yield way
+            way, reader = (
+                Way(title=f"Compute `{base}[{asked}]` again in every turn", why=_WHY),
+                where.statement(found[0]),
+            )
+            if reader is not None:
+                way.patch.insert_before(where, reader, [line])
+                yield way
 
 
 def can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:

@@ -11,6 +11,7 @@ from ..record import Finding, Remedy
 from .edit.source import Source
 from .find.flow import dotted, method_call, reads, simple
 from .find.project import Project, Scope
+from .other import leaves_pass_out
 from .proposal import Way
 from .rewrite.arguments import pass_calls
 
@@ -57,6 +58,8 @@ def _applied(finding: Finding, project: Project) -> Iterator[Way]:
     here = project.at(finding.failed)
     call = method_call(here[1], "step") if here and isinstance(here[1], cst.SimpleStatementLine) else None
     if here and call is not None and isinstance(call.func, cst.Attribute) and not call.args:
+        if any(isinstance(s, cst.If) and leaves_pass_out(here[0], s) for s in here[0].block(here[1])):
+            return
         optimizer = here[0].code(call.func.value)
         way = Way(title=f"Clear the gradients of `{optimizer}` behind its step")
         way.why = "a step without a new pass then finds no gradient, and changes nothing"

@@ -18,6 +18,7 @@ from .edit.source import Source, walk
 from .find.crossing import Crossing, crossings, item_crossings
 from .find.flow import (
     assigned_value,
+    calls,
     dotted,
     history_slice,
     inputs_of,
@@ -25,9 +26,10 @@ from .find.flow import (
     plain,
     reads,
     simple,
+    value_cut,
     written,
 )
-from .find.held import cuts, keeps, puts
+from .find.held import cuts, keeps, put_by, puts
 from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
@@ -70,7 +72,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "graph-leak":
         # What is collected is a container: it has no history itself.
         running = finding.carrier is not None and finding.carrier.kind == "running"
-        order = (stored, used) if running else (stored,)
+        order = (stored, used) if running else (stored, _there(finding, remedy, project))
     elif finding.cause == "out-of-memory":
         order = (stored, behind)
     elif finding.cause == "hoisted-forward":
@@ -145,6 +147,20 @@ def _put_away(
             way.patch.replace(source, value, f"secondpass.detach({source.code(value)})")
     if way.patch:
         way.title = f"Store `{what}` without its history"
+        yield way
+
+
+def _there(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """What the statement that was seen to keep it puts away, be it a number at other times."""
+    here = project.at(remedy.place or finding.failed)
+    way = Way(title="", why=_STORED)
+    for call in calls(here[1]) if here and isinstance(here[1], cst.SimpleStatementLine) else ():
+        value = put_by(call)
+        if here and value is not None and not value_cut(value):
+            import_module(way.patch, here[0], "secondpass")
+            way.patch.replace(here[0], value, f"secondpass.detach({here[0].code(value)})")
+            way.title = way.title or f"Store `{here[0].code(value)}` without its history"
+    if way.patch:
         yield way
 
 

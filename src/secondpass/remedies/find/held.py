@@ -23,10 +23,11 @@ from .crossing import anchor_of, declared, may_be_none
 from .flow import assigned_value, carried_in, dotted, plain, simple, value_cut, written
 from .project import Project, Scope
 
-__all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "puts"]
+__all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "put_by", "puts"]
 
 _RECORDS = ("NamedTuple",)
 _PUTS = ("append", "appendleft", "insert", "put", "add")
+_PUTS_SEVERAL = ("extend", "extendleft", "update")
 _PUTS_INTO = ("heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right")
 """Functions of the standard library that put something into the list that they are given first."""
 
@@ -163,30 +164,51 @@ def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseE
                     yield source, value, single and whole
 
 
+def holder_name(place: cst.CSTNode) -> str | None:
+    """A container's name: `self.pages[...]` of `self.pages.setdefault(name, [])` as well."""
+    if isinstance(place, cst.Call) and isinstance(place.func, cst.Attribute) and place.func.attr.value == "setdefault":
+        name = dotted(place.func.value)
+        return f"{name}[...]" if name else None
+    return dotted(place)
+
+
+def put_by(call: cst.Call) -> cst.BaseExpression | None:
+    """What a call puts into a container, if it is one that does."""
+    found = _put_call(call)
+    return found[1] if found else None
+
+
+def _put_call(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, bool] | None:
+    """The container, what goes into it, and whether as one thing."""
+    word = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or ""
+    if isinstance(call.func, cst.Attribute) and call.args and word in (*_PUTS, *_PUTS_SEVERAL):
+        return call.func.value, call.args[-1].value, word not in _PUTS_SEVERAL
+    if word in _PUTS_INTO and len(call.args) > 1:
+        return call.args[0].value, call.args[1].value, True
+    return None
+
+
 def _put(source: Source, node: cst.CSTNode, holder: Path) -> tuple[cst.BaseExpression, bool] | None:
     """What a call or an assignment puts into a container, and whether as one thing; None where it does not."""
     place: cst.CSTNode | None = None
-    several = False
-    if isinstance(node, cst.Call) and node.args:
-        word = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted(node.func) or ""
-        several = word in ("extend", "extendleft", "update")
-        if isinstance(node.func, cst.Attribute) and (several or word in _PUTS):
-            place, value = node.func.value, node.args[-1].value
-        elif word in _PUTS_INTO and len(node.args) > 1:
-            place, value = node.args[0].value, node.args[1].value
+    whole = True
+    if isinstance(node, cst.Call):
+        found = _put_call(node)
+        if found:
+            place, value, whole = found
     elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Subscript):
         place, value = node.targets[0].target.value, node.value
-    name = dotted(place) if place is not None else None
+    name = holder_name(place) if place is not None else None
     if name is None:
         return None
     if name == plain(str(holder)):
-        return value, not several
+        return value, whole
     depth = max((i for i, w in enumerate(holder.ways) if w.kind == "attribute"), default=-1)
     inside = source.class_of(node)
     if depth < 0 or inside is None or inside.name.value != holder.type_at(depth):
         return None
     own = f"self.{holder.ways[depth].key}" + "[...]" * (len(holder.ways) - depth - 1)
-    return (value, not several) if name == own else None
+    return (value, whole) if name == own else None
 
 
 def keeps(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:

@@ -12,11 +12,11 @@ Of several ranks the first one writes them.
 
 Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
-A pass says where it is made (`at`), which gradients it begins with and where it is to stop (`sent`: two passes of one run can be compared by it, runs
-cannot), which parameters lie behind its roots and what its graph is made of (`shape`), and which optimizers had no gradient
-(`clean`); a step which parameters had a gradient, which of them others own as well (`shared`), and which optimizers own no others
-(`within`: one that works through another). Parameters are `[optimizer, parameter]`, both counted in the order in which the
-program made them, so that two runs of a program name the same things alike.
+A pass says where it is made (`at`), which gradients it begins with and where it is to stop (`sent`: two passes of one run
+can be compared by it, runs cannot), which parameters lie behind its roots and what its graph is made of (`shape`), and which
+optimizers had no gradient (`clean`); a step which parameters had a gradient, which of them others own as well (`shared`),
+and which optimizers own no others (`within`: one that works through another). Parameters are `[optimizer, parameter]`, both
+counted in the order in which the program made them, so that two runs of a program name the same things alike.
 """
 
 from __future__ import annotations

@@ -163,7 +163,22 @@ def _move_in(
         moving = movable(source, moving, body, (span.end, len(source.text)))
     elif isinstance(region, cst.While):
         moving = [s for s in moving if not written(s) & names_read(region.test)]
-    put(patch, source, chosen, anchor, moved=moving)
+    # What was used before the loop already, and is reported behind it, stays what it was.
+    stays_read = {w for s in chosen if not any(s is m for m in moving) for w in written(s) if w.isidentifier()}
+    stays_read = {
+        w for w in stays_read if not isinstance(region, cst.FunctionDef) and _read_behind(source, body, region, w)
+    }
+    put(patch, source, chosen, anchor, moved=moving, renamed=stays_read)
+    for name in sorted(stays_read):
+        for node in reads(region, name):
+            patch.replace(source, node, f"{name}_again")
+
+
+def _read_behind(source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, name: str) -> bool:
+    """Whether a name that a loop gives no value, and no function within reads, is read behind the loop."""
+    if _readers_by_name(source.scope(region), name) or any(name in written(s) for s in simple(source.body(region))):
+        return False
+    return any(source.order(r) > source.span(region).end for r in readers(body, {name}))
 
 
 def across_functions(finding: Finding, name: str, project: Project) -> Iterator[Way]:

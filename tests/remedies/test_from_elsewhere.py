@@ -104,9 +104,9 @@ def test_another_list_is_not_the_one_that_was_seen() -> None:
     )
 
 
-def slots(value: str) -> list[str]:
+def slots(value: str, read: str = "self.made[name]") -> list[str]:
     stack = [{"file": "main.py", "line": 4, "function": "Trainer.prepare"}]
-    text = FILLED.format(value=value)
+    text = FILLED.format(value=value).replace("self.made[name]", read)
     ways = found(
         text, "hoisted-forward", "recompute", "self.made[0]", 9, function="Trainer.epoch", built=4, built_stack=stack
     )
@@ -115,6 +115,11 @@ def slots(value: str) -> list[str]:
 
 def test_a_slot_is_filled_again_with_the_key_that_is_asked_for() -> None:
     assert "self.made[name] = self.net(key=torch.tensor(name))" in slots("self.net(key=torch.tensor(key))")
+
+
+def test_not_with_a_key_that_is_not_known_there() -> None:
+    read = "sum(self.made[k] for k in names)"
+    assert not any("self.made[k] =" in ln for ln in slots("self.net(torch.tensor(key))", read))
 
 
 def test_not_with_what_is_not_known_there() -> None:
@@ -130,12 +135,16 @@ def test_optimizers_of_one_container_are_told_apart_by_their_keys() -> None:
     ways = found(LOSSES, "step-between", "reorder", "w", 4, function="update", freed=3, owners=['opts["pull"]'])
     own = 'losses["task"].backward(inputs=[p for group in opts["task"].param_groups for p in group["params"]])'
     assert any(own in added(r) for r in ways)
+    ways = found(LOSSES, "step-between", "reorder", "w", 4, function="update", freed=3, owners=["other"])
+    assert not any(own in added(r) for r in ways)
 
 
-@pytest.mark.parametrize(("joins", "kept"), [("scaled", True), ("added", False)])
-def test_an_attempt_made_again_with_another_scale_keeps_its_graph(joins: str, kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("joins", "adds", "kept"), [("scaled", False, True), ("added", False, False), ("scaled", True, False)]
+)
+def test_an_attempt_made_again_with_another_scale_keeps_its_graph(joins: str, adds: bool, kept: bool) -> None:
     text = "def attempt(loss, scale):\n    opt.zero_grad()\n    (scale * loss).backward()\n"
-    facts = {"moves": False, "adds": False, "looping": True, "why": {"facts": {"joins": joins}}}
+    facts = {"moves": False, "adds": adds, "looping": True, "why": {"facts": {"joins": joins}}}
     ways = found(text, "repeated-backward", "recompute", "loss", 3, function="attempt", **facts)
     assert any("retain_graph=True" in ln for r in ways for ln in added(r)) is kept
 
@@ -149,6 +158,9 @@ def test_what_an_iterator_holds_on_to_is_cut_itself() -> None:
     loop = {"file": "main.py", "line": 5}
     ways = found(text, "carried-state", "detach", "running", 6, function="train", paths=[seen], loop=loop)
     assert added(ways[-1]) == ["running.detach_()"]
+    several = path("running", "list", ("item", "0", "Tensor"), scope="local", function="train")
+    ways = found(text, "carried-state", "detach", "running", 6, function="train", paths=[several], loop=loop)
+    assert not any("detach_()" in ln for r in ways for ln in added(r))
 
 
 def test_no_optimizer_is_made_of_other_values() -> None:

@@ -253,6 +253,8 @@ def slot_again(finding: Finding, name: str, project: Project) -> Iterator[Way]:
             if where.file != source.file or using is scope or where.class_of(using) is not source.class_of(scope):
                 continue
             found = [r for s in simple(where.body(using)) for r in reads(s, f"{base}[...]") if where.loops(r)]
+            # The key of a comprehension is not known before its statement.
+            found = [r for r in found if not any(isinstance(n, cst.BaseComp | cst.Lambda) for n in where.up(r))]
             if not found:
                 continue
             asked = where.code(found[0])[len(where.code(found[0].value)) + 1 : -1]  # type: ignore[attr-defined]

@@ -81,3 +81,20 @@ def test_two_warnings_of_one_kind_in_one_function_are_two() -> None:
     assert not same(one, two, lambda file, line: line)
     assert same(one, two, lambda file, line: line - 3)
     assert same(one, two, lambda file, line: None)  # a line that the repair has written
+
+
+def test_no_step_applies_what_had_been_cleared_because_it_is_anothers() -> None:
+    finding = Finding("SP404", "misplaced-zero-grad", "warning", "m", Place("t.py", 3, "look"))
+    own = {"at": [("t.py", 5)], **a_pass((0, 0))}
+    other = {"at": [("t.py", 9)], **a_pass((0, 0), (1, 0))}
+
+    def turns(*clean: list[int]) -> Run:
+        micro = [own | {"clean": clean[0]}, other | {"clean": clean[1]}, a_step(1, 0)]
+        return a_run(*micro, own | {"clean": clean[2]}, a_step(0, 0), other | {"clean": clean[3]}, a_step(1, 0), *micro)
+
+    broken = turns([0, 1], [1], [0, 1], [1])
+    late, mixed = turns([0, 1], [1], [1], [0, 1]), turns([0, 1], [1], [], [0, 1])
+    anew = turns([0, 1], [1], [0, 1], [0, 1])
+    remedy = Remedy("reorder", "")
+    for after, status in ((mixed, "refuted"), (late, "refuted"), (anew, "proven")):
+        assert judge(finding, remedy, broken, after).proof.status == status

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from secondpass.torchgraph import Leaves
+from secondpass.watcher.files import Files
 from secondpass.watcher.proofline import ProofLines
 
 
@@ -17,7 +18,7 @@ def lines(monkeypatch: pytest.MonkeyPatch, rank: int | None) -> ProofLines:
     monkeypatch.setattr("secondpass.watcher.proofline.rank", lambda: rank)
     plain = torch.optim.Optimizer.__init__
     monkeypatch.setattr(torch.optim.Optimizer, "__init__", plain)  # it is followed: put back when the test ends
-    return ProofLines(None, Leaves(), lambda: None)
+    return ProofLines(None, Leaves(), Files(), lambda: None)
 
 
 def test_the_first_rank_writes_and_nobody_empties_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

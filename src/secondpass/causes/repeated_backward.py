@@ -83,7 +83,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..record import Finding
+from ..record import Finding, Place
 from ._finding import about_meeting, quoted, remedy
 from .facts.lines import call_text, root_text
 from .facts.meeting import Meeting
@@ -107,6 +107,8 @@ def explain(meeting: Meeting) -> Finding:
     asks = not meeting.same_site and meeting.freed is not None and "grad" in (meeting.freed.kind, meeting.used.kind)
     products = _products(meeting)
     callers = not meeting.same_site and meeting.freed is not None and meeting.freed.place == meeting.used.place
+    if callers and meeting.outside is not None and moves and _of_one_function(meeting):
+        callers = False  # one function asks for it once, and in a loop of its own for more of it
     again = remedy(
         "recompute",
         f"compute {shown} again before {'every' if looping or moves else 'the second'} backward",
@@ -223,10 +225,19 @@ def explain(meeting: Meeting) -> Finding:
 
 def _ways(meeting: Meeting) -> str:
     """Where the ways by which two passes came to one statement part."""
-    assert meeting.freed is not None
-    pairs = list(zip(meeting.freed.stack, meeting.used.stack, strict=False))
-    parts = next(((a, b) for a, b in pairs if a != b), ())
+    parts = _parting(meeting)
     return f" ({' and '.join(f'{p.file}:{p.line}' for p in parts)})" if parts else ""
+
+
+def _parting(meeting: Meeting) -> tuple[Place, ...]:
+    assert meeting.freed is not None
+    pairs = zip(meeting.freed.stack, meeting.used.stack, strict=False)
+    return next(((a, b) for a, b in pairs if a != b), ())
+
+
+def _of_one_function(meeting: Meeting) -> bool:
+    """Whether the ways by which two passes came to one statement part within a function."""
+    return len({(p.file, p.function) for p in _parting(meeting)}) == 1
 
 
 def _products(meeting: Meeting) -> bool:

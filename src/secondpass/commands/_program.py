@@ -290,7 +290,7 @@ class Program:
             from torch.optim.optimizer import register_optimizer_step_pre_hook
 
             watcher, before = self.session.watcher, self.session.watcher.on_pass
-            lines = ProofLines(self.log if self.lines else None, watcher.leaves, self._stop_here)
+            lines = ProofLines(self.log if self.lines else None, watcher.leaves, watcher.files, self._stop_here)
             lines.on_torch(changed=self.environment != dict(os.environ))
 
             def on_pass(note: Any, outputs: Any, gradients: Any) -> None:

@@ -11,6 +11,7 @@ from ..record import Finding, Remedy
 from .edit.source import Source
 from .find.flow import dotted, method_call, reads, simple
 from .find.project import Project, Scope
+from .other import leaves_pass_out
 from .proposal import Way
 from .rewrite.arguments import pass_calls
 
@@ -24,6 +25,9 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     places = [p for p in (remedy.place, finding.failed, finding.used, finding.freed) if p]
     if finding.facts.get("closure") and remedy.target:
         yield from _in_closure(remedy, project)
+        return
+    if finding.cause == "stale-gradient":
+        yield from _applied(finding, project)
         return
     here = project.at(remedy.place) if finding.facts.get("right_before") else None
     if here:
@@ -47,6 +51,20 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         scopes: list[Scope] = [source.module, *source.functions]
         for one in scopes:
             yield from _by_hand(source, one)
+
+
+def _applied(finding: Finding, project: Project) -> Iterator[Way]:
+    """What a step has applied goes: the next step, where no pass has come since, then finds nothing."""
+    here = project.at(finding.failed)
+    call = method_call(here[1], "step") if here and isinstance(here[1], cst.SimpleStatementLine) else None
+    if here and call is not None and isinstance(call.func, cst.Attribute) and not call.args:
+        if any(isinstance(s, cst.If) and leaves_pass_out(here[0], s) for s in here[0].block(here[1])):
+            return
+        optimizer = here[0].code(call.func.value)
+        way = Way(title=f"Clear the gradients of `{optimizer}` behind its step")
+        way.why = "a step without a new pass then finds no gradient, and changes nothing"
+        way.patch.insert_after(*here, [f"{optimizer}.zero_grad()"])
+        yield way
 
 
 def _in_closure(remedy: Remedy, project: Project) -> Iterator[Way]:

@@ -18,6 +18,7 @@ from .edit.source import Source, walk
 from .find.crossing import Crossing, crossings, item_crossings
 from .find.flow import (
     assigned_value,
+    calls,
     dotted,
     history_slice,
     inputs_of,
@@ -25,9 +26,10 @@ from .find.flow import (
     plain,
     reads,
     simple,
+    value_cut,
     written,
 )
-from .find.held import cuts, keeps, puts
+from .find.held import cuts, keeps, put_by, puts
 from .find.items import items_with, mixed, stores_of
 from .find.project import Project, Scope
 from .find.stores import wrapped_stores
@@ -70,13 +72,20 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
     elif finding.cause == "graph-leak":
         # What is collected is a container: it has no history itself.
         running = finding.carrier is not None and finding.carrier.kind == "running"
-        order = (stored, used) if running else (stored,)
+        order = (stored, used) if running else (stored, _there(finding, remedy, project))
     elif finding.cause == "out-of-memory":
         order = (stored, behind)
     elif finding.cause == "hoisted-forward":
         order = (stored, used, seen(finding, project, before=True), behind, crossing)
     else:
-        order = (behind, crossing, used, stored, _put_away(finding, project, keeps, _CROSSES))
+        order = (
+            behind,
+            crossing,
+            used,
+            stored,
+            _put_away(finding, project, keeps, _CROSSES),
+            _in_place(finding, project),
+        )
     for ways in order:
         yield from ways
 
@@ -113,6 +122,16 @@ def seen(finding: Finding, project: Project, *, before: bool = False) -> Iterato
             yield way
 
 
+def _in_place(finding: Finding, project: Project) -> Iterator[Way]:
+    """A tensor that an iterator or a closure holds on to, where no name of the program's reaches: cut itself, behind the step."""
+    for cut in cuts(finding, project):
+        names = [name for name, held in cut.targets.items() if not held[0].inner and held[0].type == "Tensor"]
+        if len(names) == len(cut.targets) and not cut.unset:
+            way = Way(title=f"Detach {_listed(tuple(names))} itself, for whoever holds it", why=_CROSSES)
+            way.patch.insert_after(cut.source, cut.anchor, [f"{name}.detach_()" for name in names])
+            yield way
+
+
 def _put_away(
     finding: Finding, project: Project, stores: Callable[..., Iterator[Any]] = puts, why: str = _STORED
 ) -> Iterator[Way]:
@@ -128,6 +147,20 @@ def _put_away(
             way.patch.replace(source, value, f"secondpass.detach({source.code(value)})")
     if way.patch:
         way.title = f"Store `{what}` without its history"
+        yield way
+
+
+def _there(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]:
+    """What the statement that was seen to keep it puts away, be it a number at other times."""
+    here = project.at(remedy.place or finding.failed)
+    way = Way(title="", why=_STORED)
+    for call in calls(here[1]) if here and isinstance(here[1], cst.SimpleStatementLine) else ():
+        value = put_by(call)
+        if here and value is not None and not value_cut(value):
+            import_module(way.patch, here[0], "secondpass")
+            way.patch.replace(here[0], value, f"secondpass.detach({here[0].code(value)})")
+            way.title = way.title or f"Store `{here[0].code(value)}` without its history"
+    if way.patch:
         yield way
 
 

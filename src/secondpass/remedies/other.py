@@ -22,7 +22,7 @@ from .rewrite.emptied import emptied
 from .rewrite.not_reentrant import not_reentrant
 from .rewrite.registered import registered
 
-__all__ = ["propose"]
+__all__ = ["leaves_pass_out", "propose"]
 
 _SUMS = "the sum goes on, and every pass sends back what is new in it; what it was before has had its own"
 
@@ -230,7 +230,7 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
             moved = [s for s in between if is_update(s)]
             if any(True for s in between if s not in moved for _ in calls(s)):
                 continue  # whether it has to come before the step cannot be told
-            if passes and not _counts_turns(source, statement, passes[-1]):
+            if passes and not leaves_pass_out(source, statement):
                 way = Way(
                     title="Step only where there is a new gradient",
                     safe=False,
@@ -242,13 +242,13 @@ def _step_with_pass(finding: Finding, project: Project) -> Iterator[Way]:
                 yield way
 
 
-def _counts_turns(source: Source, branch: cst.If, site: cst.BaseStatement) -> bool:
+def leaves_pass_out(source: Source, branch: cst.If) -> bool:
     """Whether every turn computes a loss and a condition that has nothing to do with it leaves its pass out.
 
     Then the pass may be what is missing, and not the step what is too much.
     """
-    block = source.block(branch)
-    chain = history_slice(source, branch, names_read(site), None, block)
+    sites = [s for s in simple([branch]) if isinstance(s, cst.SimpleStatementLine) and pass_calls(s)]
+    chain = history_slice(source, branch, names_read(sites[-1]), None, source.block(branch)) if sites else []
     made = {n.split(".")[0] for s in chain for n in written(s) | names_read(s)}
-    roots = {n.split(".")[0] for s in chain for n in written(s)} & names_read(site)
+    roots = {n.split(".")[0] for s in chain for n in written(s)} & (names_read(sites[-1]) if sites else set())
     return bool(roots) and not made & {n.split(".")[0] for n in names_read(branch.test)}

@@ -75,6 +75,8 @@ def candidates(finding: Finding, project: Project) -> tuple[Remedy, ...]:
         )
     if finding.cause == "repeated-backward" and finding.facts.get("moves") and "other" not in kinds:
         asked.append(Remedy("other", "Remove the second pass", place=place))
+    if finding.cause == "stale-gradient" and kinds[:1] == ["other"] and "add-zero-grad" not in kinds:
+        asked.append(Remedy("add-zero-grad", "Clear the gradients behind the step", place=place))
     known = find(finding.cause)
     for kind in known.tried if known is not None else ():
         if kind not in kinds:

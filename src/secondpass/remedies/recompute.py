@@ -42,6 +42,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
         yield from ways(finding, name, project)
     yield from cached.uncached(finding, name, project)
     yield from hoisted.across_functions(finding, name, project)
+    yield from hoisted.slot_again(finding, name, project)
     yield from hoisted.into_the_callee(finding, name, project)
     yield from as_property(name, project)
     if finding.cause == "stored-history":

@@ -12,7 +12,7 @@ from .detach import stepped
 from .edit.source import Source, walk
 from .find.callers import parameters_of as arguments_of
 from .find.crossing import past_updates
-from .find.flow import base_of, calls, dotted, method_call, names_read, simple, written
+from .find.flow import assigned_value, base_of, calls, dotted, method_call, names_read, simple, written
 from .find.project import Project, Scope
 from .inputs import parameters_of
 from .proposal import Way
@@ -92,15 +92,26 @@ def _only_its_own(
     project: Project,
 ) -> None:
     """A step that comes behind another optimizer's pass must not use what that pass gives its parameters."""
-    own, known = project.optimizer_of(write), finding.facts.get("owners") or ()
+    own, known = _stepper(project, source, write), set(finding.facts.get("owners") or ())
     after = [s for s in simple(source.body(scope)) if source.order(s) > source.order(site)]
-    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := project.optimizer_of(s))]
+    steps = [n for s in after if isinstance(s, cst.SimpleStatementLine) and (n := _stepper(project, source, s))]
+    # Of one container, each of the optimizers in it is one.
+    known |= {n for n in steps if own in known and "[" in n and base_of(n) == base_of(own)}
     calls = backward_calls(site)
     # What both own gets both passes' gradients in any case.
     shared = own and steps and project.optimizers.get(own, set()) & project.optimizers.get(steps[0], set())
     if steps and own in known and steps[0] in known and steps[0] != own and len(calls) == 1 and not shared:
         set_argument(way.patch, source, calls[0], "inputs", parameters_of(source, scope, steps[0], project))
         way.why = "the pass then sees the values that its forward was computed with, and each step its own gradients"
+
+
+def _stepper(project: Project, source: Source, step: cst.CSTNode) -> str:
+    """The optimizer of a step in the words of the source, keys included: `opts["pull"]`."""
+    call, name = method_call(step, "step"), project.optimizer_of(step)
+    if call is None or name is None or not isinstance(call.func, cst.Attribute):
+        return ""
+    holders = [call.func.value, *(a.value for a in call.args[:1])]
+    return next((source.code(h) for h in holders if dotted(h) == name), name)
 
 
 def _same(source: Source, one: cst.BaseStatement, other: cst.BaseStatement) -> bool:
@@ -203,6 +214,7 @@ def _zero_grad(finding: Finding, remedy: Remedy, project: Project) -> Iterator[W
             )
         yield from _with_the_step(project, source, clear, why)
         yield from _elsewhere(project, source, clear, why)
+        yield from _behind_its_step(project, source, clear, why)
 
 
 def _cleared(clear: cst.BaseStatement) -> str | None:
@@ -261,6 +273,24 @@ def _elsewhere(project: Project, source: Source, clear: cst.BaseStatement, why: 
                 yield way
 
 
+def _behind_its_step(project: Project, source: Source, clear: cst.BaseStatement, why: str) -> Iterator[Way]:
+    """Cleared in one function, stepped in another (two handlers, two methods): cleared where the step is made."""
+    call, name = method_call(clear, "zero_grad"), _cleared(clear) or ""
+    if call is None or not isinstance(clear, cst.SimpleStatementLine):
+        return
+    everywhere = [(w, s) for w in project.sources for s in simple(w.module, nested=True)]
+    lines = [(w, s) for w, s in everywhere if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]
+    steps = [(w, s, o) for w, s in lines if (o := project.optimizer_of(s))]
+    own = [x for x in steps if x[2].rpartition(".")[2] == name.rpartition(".")[2]] or steps
+    if len(own) != 1 or own[0][0].scope(own[0][1]) is source.scope(clear):
+        return
+    where, step, optimizer = own[0]
+    way = Way(title="Clear the gradients behind the step", safe=True, why=why)
+    way.patch.insert_after(where, step, [f"{optimizer}.zero_grad{source.code(call)[len(source.code(call.func)) :]}"])
+    way.patch.delete(source, clear)
+    yield way
+
+
 def _steps(source: Source, scope: Scope) -> list[cst.SimpleStatementLine]:
     return [s for s in simple(source.body(scope)) if isinstance(s, cst.SimpleStatementLine) and method_call(s, "step")]
 
@@ -289,15 +319,45 @@ def _optimizer_later(finding: Finding, remedy: Remedy, project: Project) -> Iter
                         or _exchanges(project, s, trained)
                     )
                 ]
-                used = [s for s in block if source.order(s) > source.order(made) and written(made) & names_read(s)]
+                made_of = _made_of(source, block, made)
+                used = [
+                    s
+                    for s in block
+                    if source.order(s) > source.order(made)
+                    and not any(s is m for m in made_of)
+                    and any(written(m) & names_read(s) for m in made_of)
+                ]
                 later = [s for s in later if not used or source.order(s) < source.order(used[0])]
+                moved = [m for m in made_of if later and source.order(m) < source.order(later[-1])]
+                between = [s for s in block if not any(s is o for o in (*moved, *later))]
+                if any(
+                    source.order(m) < source.order(s) < source.order(later[-1]) and written(s) & names_read(m)
+                    for m in moved
+                    for s in between
+                ):
+                    continue  # it would be made of other values
                 if later and not _lost_to_caller(source, scope, later[-1]):
                     way = Way(
                         title="Make the optimizer behind the exchange",
                         safe=True,
                         why="it then trains the parts that the loss reaches",
                     )
-                    yield _move(way, source, made, later[-1], after=True)
+                    for one in moved:
+                        _move(way, source, one, later[-1], after=True)
+                    yield way
+
+
+def _made_of(source: Source, block: list[cst.BaseStatement], made: cst.BaseStatement) -> list[cst.BaseStatement]:
+    """An optimizer, and what is made of it in the lines behind: a scheduler. They move together."""
+    found = [made]
+    for statement in [s for s in block if source.order(s) > source.order(made)]:
+        value = assigned_value(statement)
+        read = any(written(m) & names_read(statement) for m in found)
+        if read and isinstance(value, cst.Call) and not written(statement) & set().union(*map(written, found)):
+            found.append(statement)
+        elif read:
+            break
+    return found
 
 
 def _lost_to_caller(source: Source, scope: Scope, exchange: cst.BaseStatement) -> bool:

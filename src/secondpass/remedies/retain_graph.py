@@ -33,7 +33,7 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             why="costs the memory of the kept buffers"
             + (
                 ""
-                if finding.facts.get("products") or finding.facts.get("apart")
+                if finding.facts.get("products") or finding.facts.get("apart") or finding.freed == finding.failed
                 else "; one pass over the sum is cheaper"
             ),
         )
@@ -42,9 +42,10 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 
 def _one_gradient(finding: Finding) -> bool:
-    """Whether two calls send one loss through, with no step between, and only one of them adds to gradients; or each multiplies
-    a vector of its own."""
+    """Whether two calls send one loss through, with no step between, and only one of them adds to gradients (an attempt that was
+    made again with another scale); or each multiplies a vector of its own."""
     facts = finding.facts
     if finding.cause != "repeated-backward" or facts.get("moves", True) or facts.get("adds", True):
         return False
-    return finding.freed != finding.failed or bool(facts.get("products"))
+    scaled = ((facts.get("why") or {}).get("facts") or {}).get("joins") == "scaled"
+    return finding.freed != finding.failed or scaled or bool(facts.get("products"))

@@ -12,11 +12,11 @@ Of several ranks the first one writes them.
 
 Roots, gradients and the state of random numbers are digested, bit by bit; nothing of the program is kept.
 
-A pass says which gradients it begins with and where it is to stop (`sent`: two passes of one run can be compared by it, runs
-cannot), which parameters lie behind its roots and what its graph is made of (`shape`), and which optimizers had no gradient
-(`clean`); a step which parameters had a gradient, which of them others own as well (`shared`), and which optimizers own no others
-(`within`: one that works through another). Parameters are `[optimizer, parameter]`, both counted in the order in which the
-program made them, so that two runs of a program name the same things alike.
+A pass says where it is made (`at`), which gradients it begins with and where it is to stop (`sent`: two passes of one run
+can be compared by it, runs cannot), which parameters lie behind its roots and what its graph is made of (`shape`), and which
+optimizers had no gradient (`clean`); a step which parameters had a gradient, which of them others own as well (`shared`),
+and which optimizers own no others (`within`: one that works through another). Parameters are `[optimizer, parameter]`, both
+counted in the order in which the program made them, so that two runs of a program name the same things alike.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import Any
 import torch
 
 from ..torchgraph import Leaves
+from .files import Files
 from .ledger import PassNote
 from .log import Log
 from .rank import rank
@@ -45,10 +46,10 @@ _LOOKS = 256
 class ProofLines:
     """Writes the lines of one run."""
 
-    def __init__(self, log: Log | None, leaves: Leaves, stop: Callable[[], None]) -> None:
+    def __init__(self, log: Log | None, leaves: Leaves, files: Files, stop: Callable[[], None]) -> None:
         # Processes that the program starts write to the same file: none of them may empty it.
         self.file = open(os.environ["SECONDPASS_PROOF"], "a", buffering=1, encoding="utf-8")  # noqa: SIM115
-        self.log, self.leaves, self.stop = log, leaves, stop
+        self.log, self.leaves, self.files, self.stop = log, leaves, files, stop
         self.shapes = Shapes()
         self.until = int(os.environ.get("SECONDPASS_PROOF_UNTIL") or 0)
         enough, _, seconds = (os.environ.get("SECONDPASS_PROOF_ENOUGH") or "0:0").partition(":")
@@ -80,6 +81,7 @@ class ProofLines:
             if len(roots) == 1 and torch.is_tensor(roots[0]) and roots[0].numel() == 1:
                 line["value"] = float(roots[0].detach().real)
             line["clean"] = [i for i, o in enumerate(self._optimizers) if not _filled(o)]
+            line["at"] = [[p.file, p.line] for p in self.files.places(note.key)[:1]]
             line |= self._shape(note, roots)
         self._write(line)
         late = self.enough and self.passes > self.enough and time.perf_counter() - self.began > self.seconds

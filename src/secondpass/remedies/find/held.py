@@ -20,12 +20,16 @@ import libcst as cst
 from ...record import Finding, Path, Place, Way
 from ..edit.source import Source, walk
 from .crossing import anchor_of, declared, may_be_none
-from .flow import assigned_value, carried_in, dotted, simple, value_cut, written
+from .flow import assigned_value, carried_in, dotted, plain, simple, value_cut, written
 from .project import Project, Scope
 
-__all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "puts"]
+__all__ = ["Cut", "Held", "cuts", "held_paths", "keeps", "put_by", "puts"]
 
 _RECORDS = ("NamedTuple",)
+_PUTS = ("append", "appendleft", "insert", "put", "add")
+_PUTS_SEVERAL = ("extend", "extendleft", "update")
+_PUTS_INTO = ("heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right")
+"""Functions of the standard library that put something into the list that they are given first."""
 
 
 @dataclass(frozen=True)
@@ -154,29 +158,57 @@ def puts(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseE
         single = len(one.path.ways) == len(holder.ways) + 1
         for source in project.sources:
             for node in walk(source.module):
-                value = _put(source, node, holder)
+                value, whole = _put(source, node, holder) or (None, True)
                 if value is not None and id(value) not in seen and not value_cut(value) and dotted(value) != "None":
                     seen.add(id(value))
-                    yield source, value, single
+                    yield source, value, single and whole
 
 
-def _put(source: Source, node: cst.CSTNode, holder: Path) -> cst.BaseExpression | None:
-    """What a call or an assignment puts into a container; None where it does not."""
+def holder_name(place: cst.CSTNode) -> str | None:
+    """A container's name: `self.pages[...]` of `self.pages.setdefault(name, [])` as well."""
+    if isinstance(place, cst.Call) and isinstance(place.func, cst.Attribute) and place.func.attr.value == "setdefault":
+        name = dotted(place.func.value)
+        return f"{name}[...]" if name else None
+    return dotted(place)
+
+
+def put_by(call: cst.Call) -> cst.BaseExpression | None:
+    """What a call puts into a container, if it is one that does."""
+    found = _put_call(call)
+    return found[1] if found else None
+
+
+def _put_call(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression, bool] | None:
+    """The container, what goes into it, and whether as one thing."""
+    word = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or ""
+    if isinstance(call.func, cst.Attribute) and call.args and word in (*_PUTS, *_PUTS_SEVERAL):
+        return call.func.value, call.args[-1].value, word not in _PUTS_SEVERAL
+    if word in _PUTS_INTO and len(call.args) > 1:
+        return call.args[0].value, call.args[1].value, True
+    return None
+
+
+def _put(source: Source, node: cst.CSTNode, holder: Path) -> tuple[cst.BaseExpression, bool] | None:
+    """What a call or an assignment puts into a container, and whether as one thing; None where it does not."""
     place: cst.CSTNode | None = None
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
-        if node.func.attr.value in ("append", "appendleft", "insert", "put", "add"):
-            place, value = node.func.value, node.args[-1].value
+    whole = True
+    if isinstance(node, cst.Call):
+        found = _put_call(node)
+        if found:
+            place, value, whole = found
     elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Subscript):
         place, value = node.targets[0].target.value, node.value
-    name = dotted(place) if place is not None else None
+    name = holder_name(place) if place is not None else None
     if name is None:
         return None
-    if name == str(holder):
-        return value
-    last = holder.ways[-1] if holder.ways else None
+    if name == plain(str(holder)):
+        return value, whole
+    depth = max((i for i, w in enumerate(holder.ways) if w.kind == "attribute"), default=-1)
     inside = source.class_of(node)
-    own = last is not None and last.kind == "attribute" and name == f"self.{last.key}"
-    return value if own and inside is not None and inside.name.value == holder.type_at(len(holder.ways) - 1) else None
+    if depth < 0 or inside is None or inside.name.value != holder.type_at(depth):
+        return None
+    own = f"self.{holder.ways[depth].key}" + "[...]" * (len(holder.ways) - depth - 1)
+    return (value, whole) if name == own else None
 
 
 def keeps(finding: Finding, project: Project) -> Iterator[tuple[Source, cst.BaseExpression, bool]]:

@@ -158,7 +158,10 @@ class Places:
 
     def leads_to(self, source: Source, node: cst.CSTNode, place: Place) -> bool:
         """Whether running a node comes to a place, in it or through calls of the user's functions."""
-        if source.file == place.file and source.line_of(node) <= place.line <= source.last_line(node):
+        first, last = source.line_of(node), source.last_line(node)
+        if source.file == place.file and first <= place.line <= last:
+            return True
+        if any(file == source.file and first <= line <= last for file, line in self._stacks.get(place, ())):
             return True
         leading = self._leading(place)
         return any(id(f) in leading for f in self._entered(node))

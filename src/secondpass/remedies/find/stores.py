@@ -110,6 +110,9 @@ def _parts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     if isinstance(node, cst.Tuple | cst.List | cst.Dict):
         for element in node.elements:
             yield from _parts(element.value)
+    elif isinstance(node, cst.BinaryOperation):
+        yield from _parts(node.left)
+        yield from _parts(node.right)
     else:
         yield node
 

@@ -193,6 +193,8 @@ def judge(
     silent = not failed and finding.cause == "step-between"
     if remedy.kind == "reorder" and (failed or silent) and not _steps_alike(before, after, every=silent):
         return verdict("refuted", "the first step would apply other gradients: those of another pass are added to them")
+    if finding.cause == "misplaced-zero-grad" and _applies_others(before, after, lines):
+        return verdict("refuted", "a step would apply the gradients of a pass that is another optimizer's")
     if failed and remedy.kind == "reorder" and _fills_up(before, after):
         return verdict("refuted", "a step would apply the gradients of an earlier pass as well: they had been cleared")
     if failed and finding.cause == "repeated-backward" and remedy.kind == "other" and _starved(after):
@@ -263,6 +265,33 @@ def _fills_up(before: Run, after: Run) -> bool:
         return False
     reached = {o for o, _ in now[0].get("behind", ())}
     return bool((set(then[0].get("clean", ())) & reached) - set(now[0].get("clean", ())))
+
+
+def _applies_others(before: Run, after: Run, lines: Lines | None) -> bool:
+    """Whether an optimizer applies what a pass leaves whose gradients, before, only others have applied: it had been cleared for
+    a reason."""
+    then, now = _applied(before, None), _applied(after, lines)
+    for optimizer, places in now.items():
+        others = set().union(*(found for o, found in then.items() if o != optimizer))
+        if places & (others - then.get(optimizer, set())):
+            return True
+    return False
+
+
+def _applied(run: Run, lines: Lines | None) -> dict[int, set[tuple[str, int]]]:
+    """Of every optimizer, the places of the passes whose gradients its steps apply, as lines of the unrepaired program."""
+    waiting: dict[int, set[tuple[str, int]]] = {}
+    found: dict[int, set[tuple[str, int]]] = {}
+    for line in run.lines:
+        if line["what"] == "pass" and "at" in line:
+            for optimizer in line["clean"]:
+                waiting[optimizer] = set()
+            at = {(file, old) for file, n in line["at"] if (old := lines(file, n) if lines else n) is not None}
+            for optimizer, _ in line.get("behind", ()):
+                waiting.setdefault(optimizer, set()).update(at)
+        elif line["what"] == "step" and line.get("had"):
+            found.setdefault(line["optimizer"], set()).update(waiting.get(line["optimizer"], ()))
+    return found
 
 
 def _first_steps(run: Run) -> dict[int, dict[str, Any]]:

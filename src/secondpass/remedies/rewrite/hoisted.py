@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ...record import Finding
+from ...record import Finding, Place
 from ..edit.patch import Patch
 from ..edit.source import Source, walk
 from ..find.callers import arguments, calls_of, parameters_of
@@ -35,6 +35,7 @@ __all__ = [
     "into_the_callee",
     "into_the_turn",
     "known_as",
+    "slot_again",
     "substituted",
     "with_its_loop",
 ]
@@ -123,7 +124,8 @@ def _regions(
     for node in [
         n
         for f in [scope, *(g for g in walk(scope) if isinstance(g, cst.FunctionDef) and g is not scope)]
-        for n in reads(f, name)
+        for word in (name, *_readers_by_name(scope, name))
+        for n in reads(f, word)
     ]:
         for outer in source.up(node):
             if outer is scope:
@@ -140,10 +142,17 @@ def _regions(
             yield region
 
 
+def _readers_by_name(scope: Scope, name: str) -> list[str]:
+    """The functions within a function that read a name of it: who calls them reads it."""
+    inner = [n for n in walk(scope) if isinstance(n, cst.FunctionDef) and n is not scope]
+    return [f.name.value for f in inner if reads(f, name)]
+
+
 def _move_in(
     patch: Patch, source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, chosen: list[cst.BaseStatement]
 ) -> None:
     names = set().union(*(written(s) for s in chosen))
+    names |= {word for name in names for word in _readers_by_name(source.scope(chosen[0]), name)}
     inner = source.body(region)
     first = readers(inner, names)
     anchor = (source.within(first[0], inner) if first else None) or inner[0]
@@ -154,7 +163,22 @@ def _move_in(
         moving = movable(source, moving, body, (span.end, len(source.text)))
     elif isinstance(region, cst.While):
         moving = [s for s in moving if not written(s) & names_read(region.test)]
-    put(patch, source, chosen, anchor, moved=moving)
+    # What was used before the loop already, and is reported behind it, stays what it was.
+    stays_read = {w for s in chosen if not any(s is m for m in moving) for w in written(s) if w.isidentifier()}
+    stays_read = {
+        w for w in stays_read if not isinstance(region, cst.FunctionDef) and _read_behind(source, body, region, w)
+    }
+    put(patch, source, chosen, anchor, moved=moving, renamed=stays_read)
+    for name in sorted(stays_read):
+        for node in reads(region, name):
+            patch.replace(source, node, f"{name}_again")
+
+
+def _read_behind(source: Source, body: list[cst.BaseStatement], region: cst.CSTNode, name: str) -> bool:
+    """Whether a name that a loop gives no value, and no function within reads, is read behind the loop."""
+    if _readers_by_name(source.scope(region), name) or any(name in written(s) for s in simple(source.body(region))):
+        return False
+    return any(source.order(r) > source.span(region).end for r in readers(body, {name}))
 
 
 def across_functions(finding: Finding, name: str, project: Project) -> Iterator[Way]:
@@ -206,6 +230,42 @@ def across_functions(finding: Finding, name: str, project: Project) -> Iterator[
             yield way
     if name.startswith("self."):
         yield from _where_read(source, scope, name, chosen, lines, kept)
+
+
+def slot_again(finding: Finding, name: str, project: Project) -> Iterator[Way]:
+    """A container that one function fills, slot by slot, and another one's loop reads: the slot is filled again before it is read,
+    as the statement that was seen to fill it does, with the key that is asked for."""
+    base = base_of(name)
+    for one in finding.facts.get("built_stack") or ():
+        here = project.at(Place(one["file"], one["line"], one.get("function", "")))
+        small = here[1].body[0] if here is not None and isinstance(here[1], cst.SimpleStatementLine) else None
+        target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+        if here is None or not isinstance(small, cst.Assign) or not isinstance(target, cst.Subscript):
+            continue
+        source, scope = here[0], here[0].scope(here[1])
+        if dotted(target.value) != base:
+            continue
+        key = source.code(target)[len(source.code(target.value)) + 1 : -1]
+        own = {w for s in simple(source.body(scope)) for w in written(s)} | set(parameters_of(scope)) - {"self"}
+        if isinstance(scope, cst.FunctionDef) and {n for n in names_read(small.value) if n in own} - {key}:
+            continue
+        for where, using in project.scopes(finding.failed, finding.used):
+            if where.file != source.file or using is scope or where.class_of(using) is not source.class_of(scope):
+                continue
+            found = [r for s in simple(where.body(using)) for r in reads(s, f"{base}[...]") if where.loops(r)]
+            # The key of a comprehension is not known before its statement.
+            found = [r for r in found if not any(isinstance(n, cst.BaseComp | cst.Lambda) for n in where.up(r))]
+            if not found:
+                continue
+            asked = where.code(found[0])[len(where.code(found[0].value)) + 1 : -1]  # type: ignore[attr-defined]
+            line = f"{base}[{asked}] = {substituted(source.code(small.value), {key: asked})}"
+            way, reader = (
+                Way(title=f"Compute `{base}[{asked}]` again in every turn", why=_WHY),
+                where.statement(found[0]),
+            )
+            if reader is not None:
+                way.patch.insert_before(where, reader, [line])
+                yield way
 
 
 def can_keep(source: Source, scope: Scope, name: str, names: list[str]) -> bool:

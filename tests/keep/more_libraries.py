@@ -48,6 +48,14 @@ def _film(seed: int) -> dict[str, Any]:
     return {"pixel_values": _noise(seed, 2, 4, 3, 16, 16), "labels": torch.tensor([0, 1])}
 
 
+def _map(seed: int) -> dict[str, Any]:
+    return {"pixel_values": pixels(seed), "labels": torch.arange(2 * 32 * 32).reshape(2, 32, 32) % 4}
+
+
+def _wave(seed: int) -> dict[str, Any]:
+    return {"input_values": _noise(seed, 1, 1, 320)}
+
+
 def _series(seed: int) -> dict[str, Any]:
     return {
         "past_values": _noise(seed, 2, 10).abs(), "past_time_features": _noise(seed, 2, 10, 2),
@@ -99,6 +107,42 @@ MORE = {
         _of("BeitForImageClassification", {**_IMAGE, "use_relative_position_bias": True}, image_batch),
         _of("VideoMAEForVideoClassification", {**_IMAGE, "image_size": 16, "num_frames": 4}, _film),
         _of("TimeSeriesTransformerForPrediction", _SERIES, _series),
+        _of(
+            "RecurrentGemmaForCausalLM",
+            {**_LLAMA, "num_hidden_layers": 3, "attention_window_size": 4, "lru_width": 32},
+        ),
+        _of(
+            "Qwen3NextForCausalLM",
+            {
+                **_LLAMA, **_EXPERTS, "layer_types": ["linear_attention", "full_attention"], "head_dim": 8,
+                "linear_key_head_dim": 8, "linear_value_head_dim": 8, "linear_num_key_heads": 2,
+                "linear_num_value_heads": 4, "num_experts": 4, "shared_expert_intermediate_size": 16,
+            },
+        ),
+        _of(
+            "SwitchTransformersForConditionalGeneration",
+            {
+                "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 4,
+                "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 4, "expert_capacity": 8,
+                "vocab_size": WORDS, "pad_token_id": 0, "decoder_start_token_id": 0,
+            },
+        ),
+        _of(
+            "SegformerForSemanticSegmentation",
+            {
+                "hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 2, 2],
+                "decoder_hidden_size": 16, "num_labels": 4,
+            },
+            _map,
+        ),
+        _of(
+            "EncodecModel",
+            {
+                "num_filters": 4, "hidden_size": 16, "codebook_size": 8, "codebook_dim": 16, "upsampling_ratios": [4, 2],
+                "num_lstm_layers": 1, "target_bandwidths": [24.0],
+            },
+            _wave,
+        ),
         _of("AutoformerForPrediction", {**_SERIES, "label_length": 4, "moving_average": 3}, _series),
     )
 }  # fmt: skip

@@ -35,8 +35,32 @@ def same(one, other):
     return all((a is None and b is None) or torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+class Squared(torch.autograd.Function):
+    """Its node saves what PyTorch's own nodes save, too."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+class Shared(nn.Linear):
+    """What it saves is dropped where there is no room, before a node that keep does not see holds it as well."""
+
+    def __init__(self):
+        super().__init__(8, 8)
+
+    def forward(self, x):
+        return Squared.apply(torch.tanh(super().forward(x)))
+
+
 @pytest.mark.parametrize("policy", ["auto", "offload"])
-@pytest.mark.parametrize("block", [zoo.Plain, zoo.Gated, zoo.Dropped, zoo.Attention, zoo.Normed, zoo.Recurrent])
+@pytest.mark.parametrize("block", [zoo.Plain, zoo.Gated, zoo.Dropped, zoo.Attention, zoo.Normed, zoo.Recurrent, Shared])
 def test_the_least_budget_is_really_enough(block, policy):
     """In every call and every pass, and one byte less is refused: the clock has no say in it."""
     model = network(block)

@@ -265,17 +265,19 @@ class Call(Region):
             ops = closure([value])
             if ops is None or len(ops) > _LONG:
                 return False
-        op, known = value.op, value.trusted
+        op, known, plan = value.op, value.trusted, self.plan
         assert op is not None
         same = verify(store, value)
-        if not known and self.plan is not None and op.number < len(self.plan.steps):
+        if not known and plan is not None and op.number < len(plan.steps):
             # Later calls need not compare again. A plan that was made for a pass in the midst of a block ends there.
-            step = self.plan.steps[op.number]
+            step = plan.steps[op.number]
             slot = frozenset([op.origin or value.slot])
             if value.op is None:
                 step.solid |= slot
             elif same:
                 step.trusted |= slot
+                for other in closure([value]) or ():
+                    plan.steps[other.number].grad |= other.grad and other.cast is None
         if same:
             store.drop(value)
         return same

@@ -24,7 +24,7 @@ from ..recompute.op import GIVEN, MADE, PARAMETER, Op, Value
 from ..recompute.replay import closure
 from ..recompute.tape import Step
 from ..recompute.verify import verify
-from ..saved.graph import saved_bytes
+from ..saved.graph import held_by, storage_of
 from ..saved.mask import bits_of
 from ..saved.store import BITS, CHEAP, DROP, HOLD, HOST, LINGER, Store
 from .offload import send, travelling
@@ -49,7 +49,7 @@ def settle(call: Call, keeper: Owner) -> None:
     assert tape is not None
     assert store.places is not None
     places = [(number, pack, value) for number, pack, known in store.places if (value := known()) is not None]
-    call.native = _pin_native(call, places)
+    call.native = _pin_native(store, call, places)
     results = frozenset(value for _, _, value in places if value.key in call.results)
     cutter = _Cutter(tape.ops, call.names, places, call.fixed(), _costs(tape.ops, store.on_gpu), results)
     budget = keeper.resolve_budget(cutter.planner(cutter.ways[0]).all_held)
@@ -146,15 +146,26 @@ class _Cutter:
         return decision
 
 
-def _pin_native(call: Call, places: list[Place]) -> int:
-    """What PyTorch's own nodes hold besides (custom Functions do) is held in any case."""
-    found = saved_bytes(call.nodes())
+def _pin_native(store: Store, call: Call, places: list[Place]) -> int:
+    """What PyTorch's own nodes hold besides (custom Functions do) is held in any case, also where it was let go before.
+
+    Returns the bytes of what they alone hold.
+    """
+    found = {storage_of(tensor): tensor.detach() for tensor in held_by(call.nodes())}
+    found.pop((0, 0), None)
+    known = {key: tensor for (key, _), tensor in found.items()}
     mine = set()
     for _, _, value in places:
         mine.add(value.key)
-        if value.key in found and value.counted and value.op is not None and value.here:
-            value.op, value.why = None, "a node that keep did not see holds it too"
-    return sum(size for key, size in found.items() if key not in mine and key not in call.own)
+        tensor = known.get(value.key)
+        if tensor is None or not value.counted or value.native or value.written:
+            continue
+        if value.data is None and value.bits is None and tensor._version == value.version:
+            value.host = None
+            store.hold(value, tensor)
+        if value.here:
+            value.op, value.native, value.why = None, True, "a node that keep did not see holds it too"
+    return sum(size for key, size in found if key not in mine and key not in call.own)
 
 
 def _costs(ops: list[Op], on_gpu: bool) -> Callable[[Op], float]:
@@ -197,6 +208,7 @@ def _choose(planner: Planner, policy: str, budget: int | None) -> _Decision:
 def _offload(planner: Planner, budget: int | None, actions: dict[Value, str]) -> tuple[int, int]:
     """Returns the most bytes that will be alive, and how many of them are for copies on their way."""
     movable = [value for value in planner.values if value.counted and value.kind is not PARAMETER and not value.written]
+    movable = [value for value in movable if not value.native]
     stays = {*planner.bits, *(value for value in movable if planner.cached([value]))}  # autocast holds these meanwhile
     movable = [value for value in movable if value not in stays]
     bits = sum(bits_of(value.nbytes, value.dtype) for value in planner.bits)

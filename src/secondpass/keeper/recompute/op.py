@@ -77,6 +77,8 @@ class Value:
     """What lay there before that, to compute from."""
     outside = False
     """A forward wrote to memory from outside: anybody else may, too."""
+    native = False
+    """A node that keep did not see holds it too."""
     leaf = 0
     """Of a view of a parameter: the parameter's id."""
     bits: Bits | None = None

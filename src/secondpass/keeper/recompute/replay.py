@@ -76,21 +76,24 @@ def compute(store: Holder, target: Value, keep: Callable[[Value], bool]) -> torc
     made: dict[Value, torch.Tensor] = {}
     with _Surroundings(store) as around:
         for place, op in enumerate(ops):
-            missing, inside = [], False
+            wanted, inside = [], False
             for known in op.results:
                 value = known()
-                if value is not None and (value is target or not _present(value)):
-                    missing.append(value)
+                if value is None or (value is not target and _present(value)):
+                    continue
+                waits = value is not target and keep(value)
+                if waits or last.get(value, -1) > place:  # for nothing else a graph is built
+                    wanted.append((value, waits))
                     inside |= value.slot[0] == "pack"
             cast = _casts(around, op, made, target, keep) if op.casts else _NO_CASTS
             found = _run(around, op, made, last, place, inside, cast)
-            for value in missing:
+            for value, waits in wanted:
                 tensor = found[value.slot]
                 if tensor.untyped_storage().nbytes() != value.nbytes:
                     raise _other_size(op, value, tensor)
                 if last.get(value, -1) > place:
                     made[value] = tensor
-                if value is not target and keep(value):
+                if waits:
                     store.refill(value, tensor)
             for needed in needs[place]:
                 if last[needed] == place:

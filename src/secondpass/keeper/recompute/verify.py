@@ -15,7 +15,7 @@ from ..errors import ChangedError
 from ..saved.graph import emptied, same_bits
 from .functions import traits
 from .op import Holder, Value
-from .replay import compute
+from .replay import closure, compute
 
 __all__ = ["verify"]
 
@@ -28,13 +28,7 @@ def verify(store: Holder, value: Value) -> bool:
     if op is None or value.data is None or not value.here or value.written or emptied(value.data):
         return False
     try:
-        value.trusted = _same(store, value)
-        if not value.trusted and not op.grad:
-            op.grad = True  # some functions take another way when nobody will differentiate
-            try:
-                value.trusted = _same(store, value)
-            finally:
-                op.grad = value.trusted
+        value.trusted = _same(store, value) or _same_with_graphs(store, value)
     except ChangedError:
         return False
     if value.trusted:
@@ -56,6 +50,19 @@ def _same(store: Holder, value: Value) -> bool:
     if traits(value.op.func).recurrent and value.slot[0] == "pack" and value.data.dtype == torch.uint8:
         return True  # the workspace of a recurrent kernel, of which it leaves parts unwritten
     return same_bits(_whole(found), _whole(value.data))
+
+
+def _same_with_graphs(store: Holder, value: Value) -> bool:
+    """Some functions take another way when nobody will differentiate: those of them on which it depends get a graph."""
+    plain = [op for op in closure([value]) or () if not op.grad]
+    for op in plain:
+        op.grad = True
+    same = _same(store, value)
+    for op in plain:
+        op.grad = False
+        if same and not _same(store, value):
+            op.grad = True
+    return same
 
 
 def _nothing(_: Value) -> bool:

@@ -18,8 +18,8 @@ import torch
 from ..errors import freed
 
 __all__ = [
-    "Node", "emptied", "free", "node_of", "release", "same_bits", "saved", "saved_bytes", "slots", "storage_of", "walk",
-    "walk_between",
+    "Node", "emptied", "free", "held_by", "node_of", "release", "same_bits", "saved", "saved_bytes", "slots", "storage_of",
+    "walk", "walk_between",
 ]  # fmt: skip
 
 Node = Any  # torch.autograd.graph.Node; its attributes differ from node to node
@@ -103,16 +103,19 @@ def saved(node: Node, name: str, place: int | None) -> torch.Tensor | None:
     return value if isinstance(value, torch.Tensor) else None
 
 
-def saved_bytes(nodes: Iterable[Node]) -> dict[int, int]:
-    """The storages that these nodes hold themselves, and their bytes."""
-    found: dict[int, int] = {}
+def held_by(nodes: Iterable[Node]) -> Iterator[torch.Tensor]:
+    """What these nodes hold themselves."""
     for node in nodes:
         for name, place, handle in slots(node):
             if not hooked(handle):
                 value = saved(node, name, place)
                 if value is not None:
-                    key, size = storage_of(value)
-                    found[key] = size
+                    yield value
+
+
+def saved_bytes(nodes: Iterable[Node]) -> dict[int, int]:
+    """The storages that these nodes hold themselves, and their bytes."""
+    found = dict(map(storage_of, held_by(nodes)))
     found.pop(0, None)
     return found
 

@@ -133,7 +133,7 @@ def train(net, opt, data):
 def test_a_tuple_is_neither_detached_nor_a_number() -> None:
     found = added(ENTERED, "detach", "kept", 5, within=True)
     assert "keep((x, action.detach(), 1.0))" in found
-    assert not any("entry" in line or "kept.detach" in line for line in found)
+    assert not any("entry." in line or "kept.detach" in line for line in found)
 
 
 def test_what_collects_has_no_history_itself() -> None:

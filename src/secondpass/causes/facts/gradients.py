@@ -161,7 +161,8 @@ def wasted(trace: Trace, one: Pass) -> bool | None:
 
 def never_applied(trace: Trace) -> list[list[Pass]]:
     """Passes of one place that each found there what those before had left, one on top of the other, and of whose gradients no
-    step has ever made use."""
+    step has ever made use. What else they fill, that belongs to nobody, may be all that is read."""
+    ours = {n for o in trace.owners for n in o.leaves} | set(trace.held or ())
     used = {w for s in trace.steps for g in s.used.values() for w in g or ()}
     sites: dict[tuple[Place, ...], list[Pass]] = {}
     for p in trace.passes:
@@ -170,7 +171,8 @@ def never_applied(trace: Trace) -> list[list[Pass]]:
     runs = []
     for passes in sites.values():
         whens = [p.when for p in passes]
-        if not used.isdisjoint(whens) or any(g is None for p in passes for g in p.found.values()):
+        others = any(n < 0 and n not in ours for p in passes for n in p.walked or ())
+        if others or not used.isdisjoint(whens) or any(g is None for p in passes for g in p.found.values()):
             continue
         piled = [passes[0]]
         for before, p in pairwise(passes):

@@ -169,3 +169,26 @@ def test_no_optimizer_is_made_of_other_values() -> None:
         "    optimizer = torch.optim.Adam(model.parameters(), lr)\n    lr = 0.5\n    replace_head(model)\n    train(optimizer, lr)\n"
     )
     assert not found(text, "unreached-parameter", "reorder", "model", 2, function="replace_head")
+
+
+@pytest.mark.parametrize(("condition", "again"), [("if True:\n    ", False), ("", True)])
+def test_a_loss_that_is_passed_again_now_and_then_is_not_computed_twice_in_every_turn(
+    condition: str, again: bool
+) -> None:
+    text = (
+        "def step(x):\n    loss = model(x).mean()\n    loss.backward()\n    opt.step()\n    track(loss)\n\n\n"
+        f"def track(loss):\n    seen.append(loss.item())\n    {condition}{'    ' if condition else ''}kick(loss)\n\n\n"
+        "def kick(loss):\n    loss.backward()\n    opt.step()\n"
+    )
+    last = text.splitlines().index("def kick(loss):") + 2
+    call = next(i for i, ln in enumerate(text.splitlines(), 1) if ln.strip() == "kick(loss)")
+    lines = ((last, "kick"), (call, "track"), (5, "step"))
+    stack = [{"file": "main.py", "line": n, "function": f} for n, f in lines]
+    facts = {
+        "used_stack": stack,
+        "freed_stack": [{"file": "main.py", "line": 3, "function": "step"}],
+        "moves": True,
+        "looping": True,
+    }
+    ways = found(text, "repeated-backward", "recompute", "loss", last, function="kick", freed=3, built=2, **facts)
+    assert any("model(x).mean()" in ln for r in ways for ln in added(r)) is again

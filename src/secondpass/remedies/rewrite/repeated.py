@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ...record import Finding
+from ...record import Finding, Place
 from ..detach import stepped
 from ..edit.source import Source
 from ..find.flow import dotted, history_slice, inputs_of, method_call, names_read, reads, simple, written
-from ..find.project import Project
+from ..find.project import Project, Scope
 from ..proposal import Way
 from .arguments import pass_calls
 from .moves import makes_leaf, movable, put, readers
@@ -31,6 +31,8 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
         if not first or not second or first[0] is second[-1] or source.order(first[0]) > source.order(second[-1]):
             continue
         one, two = first[0], second[-1]
+        if finding.cause == "repeated-backward" and _now_and_then(finding, project, scope):
+            continue  # what is called reads the loss in turns as well that make no second pass: it would read another one
         body = source.body(scope)
         tracked = project.tracked(source, scope)
         chosen = history_slice(source, two, names_read(two), tracked, body)
@@ -89,6 +91,20 @@ def before_second_pass(finding: Finding, name: str, project: Project) -> Iterato
                         for node in reads(statement, name):
                             way.patch.replace(source, node, f"{name}_again")
                 yield way
+
+
+def _now_and_then(finding: Finding, project: Project, scope: Scope) -> bool:
+    """Whether the way from a function to the second pass leads through a condition of a function that is called on it."""
+    for one in finding.facts.get("used_stack") or ():
+        here = project.at(Place(one["file"], one["line"], one.get("function", "")))
+        if here is None or here[0].scope(here[1]) is scope:
+            return False
+        for outer in here[0].up(here[1]):
+            if isinstance(outer, cst.FunctionDef):
+                break
+            if isinstance(outer, cst.If) and outer.orelse is None:
+                return True
+    return False
 
 
 def _others(

@@ -291,7 +291,10 @@ class Branches:
                 ]
                 if found:
                     adding = (r for r in found if not sums.isdisjoint(r.own) or _renames(r.node))
-                    return next(adding, next((r for r in found if _only_passes_on(r.node)), found[0])).place
+                    # What is computed of the same as the branch stands beside it: where they were to meet comes behind.
+                    beside = _read(end.node) if at is end else frozenset()
+                    first = next((r for r in found if not _read(r.node) <= beside), found[0])
+                    return next(adding, next((r for r in found if _only_passes_on(r.node)), first)).place
                 at = at.call.caller
             return one.place
         passes = _passed(self.trace, self.owner)
@@ -403,6 +406,10 @@ def _never_read_parameters(call: Call) -> list[str]:
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     return [n for n in names if n not in read and not n.startswith("_")] if "locals" not in read else []
+
+
+def _read(node: ast.stmt) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def _root(one: Run) -> ast.expr | None:

@@ -78,6 +78,7 @@ from ._finding import quoted, remedy, warning
 from .facts.gradients import Series, never_applied, series
 from .facts.lines import source_of, sources_of
 from .facts.reads import reads_in_turn
+from .facts.unused import prefix_of
 
 CODE = "SP403"
 TITLE = "gradients of earlier steps pile up"
@@ -170,7 +171,11 @@ def _explain(trace: Trace, one: Series, piled: list[Step]) -> Finding:
     whose = f"of {quoted(step.optimizer, 'the optimizer')}" if step.optimizer else "made by hand"
     leaves = {n for s in piled for n in one.piled(s)}
     often = "too seldom" if any(leaves & set(c.leaves or ()) for c in trace.clears) else "never"
-    message = f"Gradients are {often} cleared: steps {whose} apply the gradients of earlier steps again."
+    # Of some parameters only, where others are cleared: by a part of the network, or another optimizer.
+    names = sorted(trace.nodes[n].leaf or "" for n in leaves if n in trace.nodes)
+    some = leaves < set(step.used) and all(names)
+    of = f"The gradients of {quoted(prefix_of(names), 'some parameters')}" if some else "Gradients"
+    message = f"{of} are {often} cleared: steps {whose} apply the gradients of earlier steps again."
     remedies = [
         remedy(
             "add-zero-grad",

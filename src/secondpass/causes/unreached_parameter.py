@@ -84,14 +84,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from itertools import takewhile
 
 from ..record import Carrier, Finding, Owner, Place, Trace
 from ..source import assigned
 from ._finding import place_of, quoted, remedy, warning
 from .facts.lines import sources_of
 from .facts.names import as_written
-from .facts.unused import Branches, CutOff, Unused, behind, is_below, never_read, since
+from .facts.unused import Branches, CutOff, Unused, behind, is_below, never_read, prefix_of, since
 from .lost_history import HOW, WITHOUT_GRADIENT, is_silent
 
 CODE = "SP406"
@@ -210,12 +209,6 @@ def _in_plain_container(trace: Trace, owner: Owner, path: str, kind: str) -> Fin
     )
 
 
-def _prefix(names: list[str]) -> str:
-    """The module that all these parameters lie in."""
-    columns = zip(*(name.split(".")[:-1] for name in names), strict=False)
-    return ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
-
-
 def _replaced(
     trace: Trace, owner: Owner, strangers: list[str], while_it_ran: bool = False, *, gone: bool = False
 ) -> Finding:
@@ -223,7 +216,7 @@ def _replaced(
 
     :param gone: nothing holds the old parameters any more, but the optimizer
     """
-    name = _prefix(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
+    name = prefix_of(strangers) if len(strangers) > 1 else strangers[0].rpartition(".")[0]
     stayed = (trace.nodes[n].leaf or "" for n in (trace.held or frozenset()).intersection(owner.leaves))
     if not while_it_ran and any(is_below(leaf, name) and leaf not in strangers for leaf in stayed):
         return _given_anew(trace, owner, strangers)
@@ -300,7 +293,7 @@ def _named_alike(trace: Trace, owner: Owner) -> list[str]:
 
 def _another(trace: Trace, owner: Owner, strangers: list[str]) -> Finding:
     """What the passes reach is one network, what the optimizer was given is another: a copy, or the original of one."""
-    name, held = _prefix(strangers), _prefix([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
+    name, held = prefix_of(strangers), prefix_of([trace.nodes[n].leaf or "" for n in owner.leaves if n in trace.nodes])
     if name and name == held:
         return _replaced(trace, owner, strangers)  # the name was given to another one
     made = quoted(owner.name, "the optimizer")
@@ -359,7 +352,7 @@ def _overwritten(trace: Trace, name: str) -> Place | None:
 
 
 def _unreached(trace: Trace, owner: Owner, names: list[str]) -> Finding:
-    name = _prefix([n for n in names if n]) if any(names) else ""
+    name = prefix_of([n for n in names if n]) if any(names) else ""
     shown = quoted(name, "its parameters")
     message = f"No parameter of {quoted(owner.name, 'the optimizer')} ever gets a gradient: no loss reaches {shown}."
     branches = Branches(trace, owner)

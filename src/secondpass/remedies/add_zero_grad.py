@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..record import Finding, Remedy
+from ..record import Finding, Place, Remedy
 from .edit.source import Source
 from .find.flow import dotted, method_call, reads, simple
 from .find.project import Project, Scope
@@ -47,6 +47,8 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
             else:
                 way.patch.insert_before(source, _first_pass(source, scope, step, project), [f"{optimizer}.zero_grad()"])
             yield way
+    if line := finding.facts.get("step"):  # it stands in another function than the pass: a context manager, a helper
+        yield from _behind(project, Place(line["file"], line["line"]), _WHY, safe=True)
     for source in project.sources:
         scopes: list[Scope] = [source.module, *source.functions]
         for one in scopes:
@@ -55,14 +57,18 @@ def propose(finding: Finding, remedy: Remedy, project: Project) -> Iterator[Way]
 
 def _applied(finding: Finding, project: Project) -> Iterator[Way]:
     """What a step has applied goes: the next step, where no pass has come since, then finds nothing."""
-    here = project.at(finding.failed)
+    yield from _behind(project, finding.failed, "a step without a new pass then finds no gradient, and changes nothing")
+
+
+def _behind(project: Project, place: Place | None, why: str, *, safe: bool = False) -> Iterator[Way]:
+    """Behind a step, where nobody reads what it has applied."""
+    here = project.at(place)
     call = method_call(here[1], "step") if here and isinstance(here[1], cst.SimpleStatementLine) else None
     if here and call is not None and isinstance(call.func, cst.Attribute) and not call.args:
         if any(isinstance(s, cst.If) and leaves_pass_out(here[0], s) for s in here[0].block(here[1])):
             return
         optimizer = here[0].code(call.func.value)
-        way = Way(title=f"Clear the gradients of `{optimizer}` behind its step")
-        way.why = "a step without a new pass then finds no gradient, and changes nothing"
+        way = Way(title=f"Clear the gradients of `{optimizer}` behind its step", safe=safe, why=why)
         way.patch.insert_after(*here, [f"{optimizer}.zero_grad()"])
         yield way
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ...record import Binding, Loop, Node, Owner, Place, Trace
 from ...source import assigned, cut_of, heads, is_number, names_in, root_of
@@ -28,7 +29,7 @@ from .lines import sources_of
 from .made import Part, Picks, is_chain, operands
 from .operations import adds, scales
 
-__all__ = ["Branches", "CutOff", "Unused", "behind", "is_below", "never_read", "since"]
+__all__ = ["Branches", "CutOff", "Unused", "behind", "is_below", "never_read", "prefix_of", "since"]
 
 _LAST = 200
 """How many statements, from the end, are asked: some iterations of most programs."""
@@ -351,6 +352,12 @@ def never_read(trace: Trace, module: str) -> Place | None:
 
 def is_below(leaf: str, name: str) -> bool:
     return leaf == name or leaf.startswith(name + ".")
+
+
+def prefix_of(names: list[str]) -> str:
+    """The module that all these parameters lie in."""
+    columns = zip(*(name.split(".")[:-1] for name in names), strict=False)
+    return ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def _values(one: Run) -> list[ast.expr]:

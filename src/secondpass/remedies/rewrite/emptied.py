@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from ...record import Finding
+from ...record import Finding, Place
 from ..edit.source import Source, walk
 from ..find.crossing import past_updates
 from ..find.flow import base_of, calls, dotted, names_read, simple, written
@@ -19,6 +20,7 @@ __all__ = ["emptied"]
 
 _FILLS = {"append", "extend", "appendleft"}
 _EMPTIES = {"clear", "pop", "popleft"}
+_ENTRY = re.compile(r'([\w.]+)\["([^"\]]+)"\]\[')
 
 
 def emptied(finding: Finding, name: str, project: Project) -> Iterator[Way]:
@@ -40,6 +42,32 @@ def emptied(finding: Finding, name: str, project: Project) -> Iterator[Way]:
             way.why = "every update then uses what was collected since the last one"
             way.patch.insert_after(source, past_updates(source, site), [f"{n}.clear()" for n in together])
             yield way
+    entry = _ENTRY.match(name)
+    if entry is not None:
+        yield from _entry_emptied(finding.failed, f'{entry[1]}["{entry[2]}"]', project)
+
+
+def _entry_emptied(failed: Place, entry: str, project: Project) -> Iterator[Way]:
+    """One of the lists in a dictionary, `history["logp"]`, which nobody empties yet."""
+    said = {entry, entry.replace('"', "'")}
+    everywhere = [c for source in project.sources for s in simple(source.module, nested=True) for c in _on(source, s)]
+    if any(holder in said and method in _EMPTIES for holder, method in everywhere):
+        return
+    for source, scope in project.scopes(failed):
+        for site in project.sites(source, scope, failed)[-1:]:
+            before = [s for s in simple(source.body(scope)) if source.order(s) <= source.order(site)]
+            if any(isinstance(n, cst.Subscript) and source.code(n) in said for s in before for n in walk(s)):
+                way = Way(title=f"Empty `{entry}` behind the step", safe=True)
+                way.why = "every update then uses what was collected since the last one"
+                way.patch.insert_after(source, past_updates(source, site), [f"{entry}.clear()"])
+                yield way
+
+
+def _on(source: Source, statement: cst.BaseStatement) -> Iterator[tuple[str, str]]:
+    """What methods are called on, and which."""
+    for call in calls(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
+        if isinstance(call.func, cst.Attribute):
+            yield source.code(call.func.value), call.func.attr.value
 
 
 def _among(name: str, names: set[str]) -> bool:

@@ -157,17 +157,16 @@ def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
     if name in written or "." not in name:
         return name
     parts = name.split(".")
-    for i in range(
-        len(parts) - 2, 0, -1
-    ):  # what its class writes may hold it further in: `self.q` of `self.q.base.scale`
-        if f"self.{unparsed(parts[i])}" in written:
-            return ".".join(["self", *parts[i:]])
     own = f"self.{unparsed(parts[-1])}"
     base, slot, _ = own.partition("[")
-    said = own in written or (slot and any(w.startswith(f"{base}[") for w in written))
+    if own in written or (slot and any(w.startswith(f"{base}[") for w in written)):
+        return own.replace("'", '"')
+    for i in range(len(parts) - 2, 0, -1):  # what its class writes may hold it further in: `self.q` of `self.q.base.scale`
+        if f"self.{unparsed(parts[i])}" in written:
+            return ".".join(["self", *parts[i:]])
     # Further than one attribute away, the name that its own class uses says more than the way to it.
     far = name.count(".") > 1 and any(source.writes(base) for _, source in sources_of(trace))
-    return own.replace("'", '"') if said or far else name
+    return own.replace("'", '"') if far else name
 
 
 def _flow(source: Source, targets: set[str], line: int) -> str:

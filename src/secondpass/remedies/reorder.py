@@ -397,7 +397,18 @@ def _access_first(finding: Finding, project: Project) -> Iterator[Way]:
                 passes = [s for s in inner if project.leads_to(source, s, finding.freed)]
             if passes and isinstance(passes[-1], cst.SimpleStatementLine):
                 way = Way(title="Read the graph before the pass frees it", safe=True, why="the buffers are still there")
-                yield _move(way, source, site, passes[-1], after=False)
+                for one in (*_counts(source, passes[-1], site), site):
+                    way = _move(way, source, one, passes[-1], after=False)
+                yield way
+
+
+def _counts(source: Source, first: cst.BaseStatement, site: cst.BaseStatement) -> list[cst.BaseStatement]:
+    """What is assigned in between without a call (`self.step += 1`), where functions that are called may read it: it goes along."""
+    block = source.block(site)
+    if not any(True for _ in calls(site)) or not any(s is first for s in block):
+        return []
+    between = [s for s in block if source.order(first) < source.order(s) < source.order(site)]
+    return [s for s in between if written(s) and not any(True for _ in calls(s))]
 
 
 def _before(

@@ -161,7 +161,9 @@ def as_written(trace: Trace, name: str, written: Collection[str]) -> str:
     base, slot, _ = own.partition("[")
     if own in written or (slot and any(w.startswith(f"{base}[") for w in written)):
         return own.replace("'", '"')
-    for i in range(len(parts) - 2, 0, -1):  # what its class writes may hold it further in: `self.q` of `self.q.base.scale`
+    for i in range(
+        len(parts) - 2, 0, -1
+    ):  # what its class writes may hold it further in: `self.q` of `self.q.base.scale`
         if f"self.{unparsed(parts[i])}" in written:
             return ".".join(["self", *parts[i:]])
     # Further than one attribute away, the name that its own class uses says more than the way to it.

@@ -359,7 +359,7 @@ class Gradients:
             if book.looked:
                 bare = ((n, ref()) for n, ref in book.bare.items() if n not in book.given)
                 book.given.update([n for n, leaf in bare if leaf is not None and leaf.grad is not None])
-        for book in self.hand.values():
+        for book in list(self.hand.values()):  # other threads may add some meanwhile
             if book.thread == get_ident():
                 book.note_versions()
                 book.values = {n: _digest(leaf) for n, leaf in book.live()}
@@ -399,7 +399,7 @@ class Gradients:
     def by_hand(self, leaves: Iterable[torch.Tensor]) -> None:
         """Follows leaves that no optimizer owns."""
         if len(self.hand) >= _FOLLOWED:
-            self.hand = {n: book for n, book in self.hand.items() if book.live()}
+            self.hand = {n: book for n, book in list(self.hand.items()) if book.live()}
         for leaf in leaves:
             number = self._leaves.number(leaf)
             if len(self.hand) >= _FOLLOWED:
@@ -412,7 +412,7 @@ class Gradients:
         gradients were made of then."""
         moved: list[int] = []
         used: Used = {}
-        for book in self.hand.values():
+        for book in list(self.hand.values()):  # other threads may add some meanwhile
             if book.thread != get_ident():
                 continue
             for number, leaf in book.live():

@@ -25,8 +25,8 @@ ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "OMP_NUM_THREADS"
 ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), ENVIRONMENT.get("PATH", "")])
 
 
-# What these show is `fix` at work: every command there is several runs of a program.
-SLOW = {"fix.md", "guide.md"}
+# What these show is `fix` at work, every command there being several runs of a program, or several ranks.
+SLOW = {"fix.md", "guide.md", "ranks.md"}
 
 
 @pytest.mark.parametrize(

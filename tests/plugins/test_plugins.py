@@ -214,6 +214,7 @@ PYTEST_QUIET = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 LISTED = "secondpass: silently wrong in tests that passed"
 
 
+@pytest.mark.slow
 def test_pytest_explains_and_lists(tmp_path):
     # Warnings are errors here, and none of ours is one.
     (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")

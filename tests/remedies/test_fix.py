@@ -114,6 +114,7 @@ def test_a_program_that_runs_on(folder: Path) -> None:
     assert "--until N stops it after N passes" in said
 
 
+@pytest.mark.slow
 def test_until_stops_a_long_program(folder: Path) -> None:
     (folder / "main.py").write_text(CARRIED.before.replace("range(5)", "range(10**9)"))
     status, said = fix("--until", "6", "--write", "main.py")
@@ -145,6 +146,7 @@ def test_a_launcher_that_starts_it_once_per_rank(folder: Path, monkeypatch: pyte
     assert "secondpass fix -m torch.distributed.run --nproc-per-node 2 main.py" in said
 
 
+@pytest.mark.slow
 def test_stopped_while_a_remedy_is_tried(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What had been written is shown, and is not called proven."""
 

@@ -136,8 +136,11 @@ PROGRAMS = {
 }
 
 
-# Compiling takes the longest by far; what watching does to compiled code has tests of its own in test_compiled.py.
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "compiled" else ()) for n in PROGRAMS])
+# Compiling, and waiting for other processes, take the longest by far.
+LONG = ("compiled", "networks_one_after_another", "workers")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in PROGRAMS])
 def test_live_program(name, tmp_path):
     (tmp_path / "prog.py").write_text(textwrap.dedent(PROGRAMS[name]).lstrip("\n"))
     result = both(tmp_path, "prog.py")

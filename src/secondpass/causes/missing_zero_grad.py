@@ -255,8 +255,8 @@ def _aside(trace: Trace, one: Series, step: Step, aside: list[Pass]) -> Finding:
 def _read(trace: Trace, passes: list[Pass]) -> Finding:
     place = passes[-1].place
     message = (
-        f"The gradients that the program reads after each of the {len(passes)} passes here are sums: of every pass since they were "
-        "cleared, before the first one. No step ever applies them."
+        f"The gradients that the program reads after each of the {len(passes)} passes here are sums: each has in it what the "
+        "passes before it have left. No step ever applies them."
     )
     before = [c for c in trace.clears if c.when <= passes[0].when and c.place is not None]
     clear = before[-1].place if before else None

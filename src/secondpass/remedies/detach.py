@@ -262,7 +262,8 @@ def _used(finding: Finding, name: str, project: Project) -> Iterator[Way]:
                 yield Way(patch, f"Detach `{name}` and `{other}` where {where}", safe=True, why=_ENTERS)
     for place in places:
         reads_ = _own_reads(passes, finding.cause, project, place, name)
-        yield from _without_history(reads_, name, safe=True)
+        # Of one pass that is made again and again, some reads may be its own network's.
+        yield from _without_history(reads_, name, safe=places[0] != places[-1] or len(places) < 2)
     if finding.cause == "crossed-networks":
         # Which function computes which loss may not be told from the source: one after the other, and the proof decides.
         for source, function in [(s, f) for s in project.sources for f in s.functions]:

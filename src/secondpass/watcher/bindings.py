@@ -280,8 +280,10 @@ class _Look:
 
     def player(self, name: str, value: Any) -> None:
         """The optimizer of somebody who has one."""
-        inner = enumerate(value) if issubclass(type(value), tuple) else ((key, v) for _, key, v in parts(value))
-        for key, one in islice(inner, _PARTS):
+        held = (
+            enumerate(tuple.__iter__(value)) if issubclass(type(value), tuple) else ((k, v) for _, k, v in parts(value))
+        )
+        for key, one in islice(held, _PARTS):
             if issubclass(type(one), torch.optim.Optimizer):
                 self.shot.players[f"{name}.{key}"] = one
 

@@ -25,9 +25,8 @@ __all__ = ["LookTime", "Looks"]
 
 _FIRST, _PER_SITE, _SHARE = 32, 8, 0.005  # of a site so many that what grows in each is seen to grow (facts.collected)
 _SITES, _CROWDED = 100, 0.03
-_SPREAD = (
-    5 / 4
-)  # what grows once in an epoch of a short program is seen to grow too, and a long one has some dozens more
+_SPREAD = 5 / 4
+"""From one look to the next: what grows once an epoch of a short program is seen to, and a long one has some dozens more."""
 _SHORT = 8
 _DEEP = 2
 _ASIDES = 8

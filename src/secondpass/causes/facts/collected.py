@@ -67,9 +67,8 @@ def growths(trace: Trace) -> Iterator[Growth]:
         # What has nothing left of what was there before was emptied in between, be it longer now: an episode, a batch.
         stays = [hooked or not set(a.numbers).isdisjoint(b.numbers) for a, b in pairwise(seen)]
         grew = _grew(counts, stays)
-        if not grew and _whole_graphs(
-            seen, walked
-        ):  # in containers within it: of itself it has as many entries as before
+        if not grew and _whole_graphs(seen, walked):
+            # In containers within it: of itself it has as many entries as before.
             grew, counts = True, [(h.when, len(h.numbers)) for h in seen]
         if grew and not _walked_later(trace, [(h.when, h.numbers) for h in seen]):
             last = max(seen, key=lambda h: (h.count, len(h.numbers)))

@@ -180,7 +180,8 @@ def never_applied(trace: Trace) -> list[list[Pass]]:
                 piled.append(p)
             elif len(piled) < 3:
                 piled = [p]
-        runs.append(piled)
+        if trace.ended or any(c.when >= piled[-1].when for c in trace.clears):  # else a step may be still to come
+            runs.append(piled)
     return runs
 
 

@@ -40,14 +40,17 @@ def reads_gradients(trace: Trace, first: Pass, second: Pass) -> bool:
 
 
 def reads_in_turn(trace: Trace, one: Pass) -> bool:
-    """Whether statements behind a pass, in the innermost loop around it, look at gradients in every turn."""
+    """Whether statements behind a pass, in the innermost loop around it, look at gradients in every turn; and none behind that
+    loop, for which the sum of all turns may be meant."""
     source = source_of(trace, one.place)
     stmt = source.statement(one.place.line) if source is not None and one.place is not None else None
     loops = source.loops(stmt.lineno) if source is not None and stmt is not None else []
-    if not loops or stmt is None:
+    if source is None or stmt is None or not loops:
         return False
-    behind = (s for s in ast.walk(loops[0]) if isinstance(s, ast.stmt) and s.lineno > stmt.lineno)
-    return any(_looks(trace, s, 2) for s in behind)
+    end = loops[0].end_lineno or stmt.lineno
+    behind = [s for s in ast.walk(source.function(stmt.lineno)) if isinstance(s, ast.stmt) and s.lineno > stmt.lineno]
+    within = any(_looks(trace, s, 2) for s in behind if s.lineno <= end)
+    return within and not any(_looks(trace, s, 2) for s in behind if s.lineno > end)
 
 
 def _looks(trace: Trace, node: ast.AST, depth: int) -> bool:
